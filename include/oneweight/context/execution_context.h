@@ -1,0 +1,269 @@
+// One place to run a plan: a block of scratch and nothing else. As many as you like share a plan and a model.
+#ifndef ONEWEIGHT_CONTEXT_EXECUTION_CONTEXT_H
+#define ONEWEIGHT_CONTEXT_EXECUTION_CONTEXT_H
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "oneweight/context/denormals.h"
+#include "oneweight/plan/plan.h"
+
+namespace oneweight {
+inline namespace v1 {
+
+struct RunOptions {
+  // Checked between steps: the run answers `cancelled` once it is true.
+  const std::atomic<bool>* cancel = nullptr;
+  // Checked between steps when it is not the epoch.
+  std::chrono::steady_clock::time_point deadline = {};
+  // Called before each step and once after the last with the number of steps (for profiles). Must not throw.
+  void (*observer)(void* user, int step) = nullptr;
+  void* observer_user = nullptr;
+};
+
+// Used by one thread at a time. Movable, not copyable; keeps plan and model alive.
+class ExecutionContext {
+ public:
+  // Allocates plan->context_bytes() bytes, or uses the first ones of `memory` (64-byte aligned; it must
+  // outlive the context). Errors: out_of_memory, invalid_argument (too small or misaligned, with numbers).
+  static Expected<ExecutionContext> create(std::shared_ptr<const Plan> plan, std::span<std::byte> memory = {}) {
+    if (!plan) return make_error(ErrorCode::invalid_argument, "no plan");
+    const auto needed = static_cast<size_t>(plan->context_bytes());
+    ExecutionContext context;
+    if (memory.data() != nullptr) {
+      if (memory.size() < needed)
+        return make_error(ErrorCode::invalid_argument, "the scratch buffer has %zu bytes, this plan needs %zu", memory.size(), needed);
+      if (reinterpret_cast<uintptr_t>(memory.data()) % kAlignment != 0)
+        return make_error(ErrorCode::invalid_argument, "the scratch buffer is not aligned to %d bytes", static_cast<int>(kAlignment));
+      context.block_ = memory.data();
+    } else {
+      context.block_ = static_cast<std::byte*>(::operator new(needed, std::align_val_t{kAlignment}, std::nothrow));
+      if (!context.block_) return make_error(ErrorCode::out_of_memory, "no memory for the %zu bytes of a context", needed);
+      context.owned_ = true;
+    }
+    context.plan_ = std::move(plan);
+    context.fill_addresses();
+    context.reset();
+    return context;
+  }
+
+  ExecutionContext(ExecutionContext&& other) noexcept { swap(other); }
+  ExecutionContext& operator=(ExecutionContext&& other) noexcept {
+    ExecutionContext moved(std::move(other));
+    swap(moved);
+    return *this;
+  }
+  ~ExecutionContext() {
+    if (owned_) ::operator delete(block_, std::align_val_t{kAlignment});
+  }
+
+  const std::shared_ptr<const Plan>& plan() const { return plan_; }
+
+  // Runs all steps: allocates nothing, locks nothing, calls no system. After an error the outputs are
+  // undefined, and the context can be run again. Errors: cancelled; invalid_data, with operator and values.
+  Status run(const RunOptions& options = {}) {
+    const Plan& plan = *plan_;
+    DenormalsFlushed denormals;
+    RunState state;
+    std::byte* const* tensors = addresses();
+    const bool watched = options.cancel || options.observer || options.deadline.time_since_epoch().count() != 0;
+    const int count = static_cast<int>(plan.steps_.size());
+    for (int s = 0; s < count; ++s) {
+      const Step& step = plan.steps_[s];
+      if (watched) {
+        if (should_stop(options)) return stopped(s);
+        if (options.observer) options.observer(options.observer_user, s);
+      }
+      step.kernel(KernelArgs{step.params, tensors, step.inputs, step.outputs, block_ + step.scratch_offset, {0, step.rows}, &state});
+      if (state.failed()) [[unlikely]]
+        return make_error(state.code(), "operator %d %s: %s", step.operator_index, plan.operator_name(step), state.message());
+    }
+    if (options.observer) options.observer(options.observer_user, count);
+    copy_bound_outputs();
+    return {};
+  }
+
+  // Sets all state (variables, LSTM state) to its initial value, real zero.
+  void reset() {
+    for (const PlanTensor& t : plan_->tensors_) {
+      if (t.placement != Placement::state || t.bytes == 0) continue;
+      const bool bytes = tensor_type_bits(t.type) == 8 && !t.quantization->zero_points.empty();
+      std::memset(block_ + t.offset, bytes ? static_cast<int>(t.quantization->zero_points[0]) : 0, static_cast<size_t>(t.bytes));
+    }
+  }
+
+  // Touches every page of the block, so that the first run meets no page faults. State and inputs stay.
+  void prefault() {
+    for (int64_t i = 0; i < plan_->context_bytes(); i += 4096) {
+      volatile std::byte* page = block_ + i;
+      *page = *page;
+    }
+  }
+
+  // ---- Inputs and outputs, by number (order of the signature or subgraph). Their memory stays where it is
+  // until it is bound elsewhere; a run never changes inputs.
+  std::span<std::byte> input_bytes(int number) { return bytes_of(plan_->inputs_, number); }
+  std::span<const std::byte> output_bytes(int number) const {
+    return const_cast<ExecutionContext*>(this)->bytes_of(plan_->outputs_, number);
+  }
+  const PlanTensor& input_tensor(int number) const { return plan_->tensors_[plan_->inputs_[number]]; }
+  const PlanTensor& output_tensor(int number) const { return plan_->tensors_[plan_->outputs_[number]]; }
+
+  // Typed views. Errors: not_found (names or numbers that exist are listed), invalid_argument (another type).
+  template <class T> Expected<std::span<T>> input(int number) {
+    ONEWEIGHT_RETURN_IF_ERROR(check(number, plan_->inputs_, "input"));
+    return typed<T>(plan_->inputs_[number]);
+  }
+  template <class T> Expected<std::span<T>> input(std::string_view name) {
+    const int number = plan_->find_input(name);
+    if (number < 0) return unknown(name, plan_->input_names_, "input");
+    return typed<T>(plan_->inputs_[number]);
+  }
+  template <class T> Expected<std::span<const T>> output(int number) const {
+    ONEWEIGHT_RETURN_IF_ERROR(check(number, plan_->outputs_, "output"));
+    return read<T>(plan_->outputs_[number]);
+  }
+  template <class T> Expected<std::span<const T>> output(std::string_view name) const {
+    const int number = plan_->find_output(name);
+    if (number < 0) return unknown(name, plan_->output_names_, "output");
+    return read<T>(plan_->outputs_[number]);
+  }
+  // Any tensor that is kept (PlanOptions::keep), an input, an output or state, by its name.
+  template <class T> Expected<std::span<const T>> tensor(std::string_view name) const {
+    const int index = plan_->find_tensor(name);
+    if (index < 0) return make_error(ErrorCode::not_found, "no tensor '%s'", std::string(name).c_str());
+    const PlanTensor& t = plan_->tensors_[index];
+    if (t.placement == Placement::none || (t.placement == Placement::arena && t.last_step < static_cast<int>(plan_->steps_.size())))
+      return make_error(ErrorCode::not_found, "tensor '%s' is not kept after a run: name it in PlanOptions::keep", std::string(name).c_str());
+    return read<T>(index);
+  }
+
+  // Lets the plan read input `number` from, or write output `number` to, the caller's memory without a copy. It must
+  // have the tensor's exact size and the alignment of its type, and outlive its use; empty = back to the block.
+  // (An output that is itself an input or a constant is copied after the run.)
+  Status bind_input(int number, std::span<const std::byte> memory) {
+    ONEWEIGHT_RETURN_IF_ERROR(check(number, plan_->inputs_, "input"));
+    return bind(plan_->inputs_[number], const_cast<std::byte*>(memory.data()), memory.size());
+  }
+  Status bind_output(int number, std::span<std::byte> memory) {
+    ONEWEIGHT_RETURN_IF_ERROR(check(number, plan_->outputs_, "output"));
+    const int32_t t = plan_->outputs_[number];
+    bool own = plan_->tensors_[t].placement == Placement::arena;
+    for (int32_t i : plan_->inputs_) own = own && i != t;
+    for (size_t o = 0; o < plan_->outputs_.size(); ++o) own = own && (static_cast<int>(o) == number || plan_->outputs_[o] != t);
+    if (own) return bind(t, memory.data(), memory.size());
+    ONEWEIGHT_RETURN_IF_ERROR(check_memory(t, memory.data(), memory.size()));
+    addresses()[plan_->tensors_.size() + static_cast<size_t>(number)] = memory.data();
+    return {};
+  }
+
+ private:
+  ExecutionContext() = default;
+
+  void swap(ExecutionContext& other) noexcept {
+    std::swap(plan_, other.plan_);
+    std::swap(block_, other.block_);
+    std::swap(owned_, other.owned_);
+  }
+  std::byte** addresses() const { return reinterpret_cast<std::byte**>(block_); }
+
+  void fill_addresses() {
+    std::byte** table = addresses();
+    for (const PlanTensor& t : plan_->tensors_) {
+      switch (t.placement) {
+        case Placement::none: *table++ = nullptr; break;
+        case Placement::constant: *table++ = const_cast<std::byte*>(t.constant); break;
+        default: *table++ = block_ + t.offset;
+      }
+    }
+    for (size_t i = 0; i < plan_->outputs_.size(); ++i) *table++ = nullptr;
+  }
+
+  static bool should_stop(const RunOptions& options) {
+    return (options.cancel && options.cancel->load(std::memory_order_relaxed)) ||
+           (options.deadline.time_since_epoch().count() != 0 && std::chrono::steady_clock::now() >= options.deadline);
+  }
+  Status stopped(int step) const {
+    return make_error(ErrorCode::cancelled, "stopped before step %d of %zu", step, plan_->steps_.size());
+  }
+
+  void copy_bound_outputs() {
+    std::byte** table = addresses();
+    for (size_t o = 0; o < plan_->outputs_.size(); ++o) {
+      std::byte* to = table[plan_->tensors_.size() + o];
+      const int32_t t = plan_->outputs_[o];
+      if (to && plan_->tensors_[t].bytes > 0) std::memcpy(to, table[t], static_cast<size_t>(plan_->tensors_[t].bytes));
+    }
+  }
+
+  std::span<std::byte> bytes_of(const std::vector<int32_t>& indices, int number) {
+    if (number < 0 || static_cast<size_t>(number) >= indices.size()) return {};
+    const PlanTensor& t = plan_->tensors_[indices[number]];
+    return {addresses()[indices[number]], static_cast<size_t>(t.bytes)};
+  }
+
+  Status check(int number, const std::vector<int32_t>& indices, const char* what) const {
+    if (number >= 0 && static_cast<size_t>(number) < indices.size()) return {};
+    return make_error(ErrorCode::not_found, "no %s %d: the model has %zu", what, number, indices.size());
+  }
+  static Status unknown(std::string_view name, const std::vector<std::string>& names, const char* what) {
+    std::string known;
+    for (const std::string& n : names) known += (known.empty() ? "'" : ", '") + n + "'";
+    return make_error(ErrorCode::not_found, "no %s '%s': the model has %s", what, std::string(name).c_str(), known.c_str());
+  }
+  template <class T> Status check_type(const PlanTensor& t) const {
+    if (t.type == tensor_type_of<std::remove_const_t<T>>) return {};
+    return make_error(ErrorCode::invalid_argument, "tensor '%s' has type %s, not %s", std::string(t.name).c_str(),
+                      tensor_type_name(t.type), tensor_type_name(tensor_type_of<std::remove_const_t<T>>));
+  }
+  template <class T> Expected<std::span<T>> typed(int32_t index) {
+    const PlanTensor& t = plan_->tensors_[index];
+    ONEWEIGHT_RETURN_IF_ERROR(check_type<T>(t));
+    return std::span<T>(reinterpret_cast<T*>(addresses()[index]), static_cast<size_t>(t.shape.elements()));
+  }
+  template <class T> Expected<std::span<const T>> read(int32_t index) const {
+    const PlanTensor& t = plan_->tensors_[index];
+    ONEWEIGHT_RETURN_IF_ERROR(check_type<T>(t));
+    return std::span<const T>(reinterpret_cast<const T*>(addresses()[index]), static_cast<size_t>(t.shape.elements()));
+  }
+
+  Status check_memory(int32_t index, const std::byte* memory, size_t bytes) const {
+    const PlanTensor& t = plan_->tensors_[index];
+    if (!memory) return {};
+    if (bytes != static_cast<size_t>(t.bytes))
+      return make_error(ErrorCode::invalid_argument, "memory of %zu bytes bound to tensor '%s', which has %lld", bytes,
+                        std::string(t.name).c_str(), static_cast<long long>(t.bytes));
+    const auto alignment = static_cast<size_t>(std::max(1, tensor_type_bits(t.type) / 8));
+    if (reinterpret_cast<uintptr_t>(memory) % alignment != 0)
+      return make_error(ErrorCode::invalid_argument, "memory bound to tensor '%s' is not aligned to the %zu bytes of %s",
+                        std::string(t.name).c_str(), alignment, tensor_type_name(t.type));
+    return {};
+  }
+  // Moves a tensor and all that share its memory (views of it, in-place steps before it).
+  Status bind(int32_t index, std::byte* memory, size_t bytes) {
+    ONEWEIGHT_RETURN_IF_ERROR(check_memory(index, memory, bytes));
+    const PlanTensor& bound = plan_->tensors_[index];
+    for (size_t t = 0; t < plan_->tensors_.size(); ++t) {
+      const PlanTensor& other = plan_->tensors_[t];
+      if (other.placement == Placement::arena && other.buffer == bound.buffer)
+        addresses()[t] = memory ? memory : block_ + other.offset;
+    }
+    return {};
+  }
+
+  std::shared_ptr<const Plan> plan_;
+  std::byte* block_ = nullptr;
+  bool owned_ = false;
+};
+
+}  // namespace v1
+}  // namespace oneweight
+
+#endif  // ONEWEIGHT_CONTEXT_EXECUTION_CONTEXT_H

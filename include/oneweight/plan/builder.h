@@ -1,0 +1,639 @@
+// Makes a plan: lets each operator of a set prepare its node, folds what is known, fuses what may be fused,
+// and gives every tensor its place. Names no operator.
+#ifndef ONEWEIGHT_PLAN_BUILDER_H
+#define ONEWEIGHT_PLAN_BUILDER_H
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "oneweight/plan/arena.h"
+#include "oneweight/plan/op_row.h"
+
+namespace oneweight {
+inline namespace v1 {
+
+class PlanBuilder {
+ public:
+  // Thread-safe. `rows`: the operator set; `target`: one Highway target bit that was compiled in.
+  // Errors: invalid_model, unsupported (all missing operators in one message), invalid_argument,
+  // out_of_memory (also: the memory limit is too small, with what would be needed).
+  static Expected<std::shared_ptr<const Plan>> build(std::shared_ptr<const ModelView> model, const PlanOptions& options,
+                                                     std::span<const OpRow> rows, int64_t target) {
+#if defined(__cpp_exceptions)
+    try {
+#endif
+      PlanBuilder builder(options, rows, target);
+      ONEWEIGHT_RETURN_IF_ERROR(builder.run(std::move(model)));
+      return std::shared_ptr<const Plan>(std::move(builder.plan_));
+#if defined(__cpp_exceptions)
+    } catch (const std::bad_alloc&) {
+      return make_error(ErrorCode::out_of_memory, "no memory to plan the model");
+    }
+#endif
+  }
+
+ private:
+  friend class Preparation;
+  // Constants up to this size are computed when the plan is made rather than in every run.
+  static constexpr int64_t kFoldBytes = 64 * 1024;
+  // Widened copies of stored constants are kept in the plan up to this size (biases, slopes).
+  static constexpr int64_t kWidenBytes = 4 * 1024;
+
+  struct Tensor {
+    int32_t producer = -1;           // operator index
+    int32_t uses = 0;                // operator inputs and graph outputs
+    int32_t widened_from = -1;       // this is the float value of that constant tensor
+    bool is_input = false;
+    bool is_output = false;
+    bool keep = false;
+    bool available = false;
+    bool computed = false;           // an arena tensor
+  };
+  struct Node {
+    Preparation preparation;
+    std::vector<int32_t> inputs, outputs;
+    bool live = false;               // becomes a step
+    bool deferred = false;           // live only when a consumer asks for the widened constant
+    explicit Node(PlanBuilder* builder) : preparation(builder) {}
+  };
+
+  PlanBuilder(const PlanOptions& options, std::span<const OpRow> rows, int64_t target)
+      : options_(options), rows_(rows), target_(target), plan_(new Plan) {}
+
+  Status run(std::shared_ptr<const ModelView> model) {
+    plan_->model_ = std::move(model);
+    plan_->target_ = target_;
+    if (target_ == 0)
+      return make_error(ErrorCode::unsupported, "no compiled processor target fits this processor and the target mask");
+    ONEWEIGHT_RETURN_IF_ERROR(bind_graph());
+    ONEWEIGHT_RETURN_IF_ERROR(check_operators());
+    for (size_t i = 0; i < subgraph().operators.size(); ++i) ONEWEIGHT_RETURN_IF_ERROR(prepare(static_cast<int>(i)));
+    for (int32_t t : plan_->outputs_)
+      if (!info_[t].available)
+        return make_error(ErrorCode::invalid_model, "output tensor '%s' is not computed by any operator",
+                          std::string(plan_->tensors_[t].name).c_str());
+    for (int32_t t : plan_->outputs_) ONEWEIGHT_RETURN_IF_ERROR(need_value(t));
+    remove_unused();
+    emit_steps();
+    place();
+    if (options_.memory_limit > 0 && plan_->context_bytes_ > options_.memory_limit) return limit_error();
+    return {};
+  }
+
+  const SubgraphDef& subgraph() const { return plan_->subgraph(); }
+
+  Status bind_graph() {
+    Plan& plan = *plan_;
+    const SignatureDef* signature = nullptr;
+    if (!options_.signature.empty()) {
+      signature = plan.model_->find_signature(options_.signature);
+      if (!signature) {
+        std::string known;
+        for (const SignatureDef& s : plan.model_->signatures()) known += (known.empty() ? "'" : ", '") + s.key + "'";
+        return make_error(ErrorCode::not_found, "no signature '%s'; the model has %s", options_.signature.c_str(),
+                          known.empty() ? "none" : known.c_str());
+      }
+      plan.subgraph_ = static_cast<int>(signature->subgraph);
+    }
+    const SubgraphDef& graph = subgraph();
+    const size_t n = graph.tensors.size();
+    plan.tensors_.resize(n);
+    info_.resize(n);
+    for (size_t i = 0; i < n; ++i) {
+      const TensorDef& def = graph.tensors[i];
+      PlanTensor& t = plan.tensors_[i];
+      t.name = def.name;
+      t.type = def.type;
+      t.shape = def.shape;
+      t.quantization = &def.quantization;
+      if (def.is_constant) {
+        ONEWEIGHT_RETURN_IF_ERROR(set_constant(static_cast<int>(i), def.data.data(), def.data.size()));
+      } else if (def.is_variable) {
+        t.placement = Placement::state;
+        info_[i].available = true;
+      }
+    }
+    if (signature) {
+      for (const auto& [name, t] : signature->inputs) plan.inputs_.push_back(t), plan.input_names_.push_back(name);
+      for (const auto& [name, t] : signature->outputs) plan.outputs_.push_back(t), plan.output_names_.push_back(name);
+    } else {
+      plan.inputs_ = graph.inputs;
+      plan.outputs_ = graph.outputs;
+      for (int32_t t : plan.inputs_) plan.input_names_.emplace_back(t < 0 ? "" : graph.tensors[t].name);
+      for (int32_t t : plan.outputs_) plan.output_names_.emplace_back(graph.tensors[t].name);
+    }
+    for (int32_t t : plan.inputs_) {
+      if (info_[t].available && plan.tensors_[t].placement == Placement::constant)
+        return make_error(ErrorCode::invalid_model, "input tensor '%s' is a constant", graph.tensors[t].name.c_str());
+      info_[t].is_input = info_[t].available = true;
+      if (plan.tensors_[t].placement == Placement::none) info_[t].computed = true;
+    }
+    // Other inputs of the subgraph than the signature names are allowed only if nothing reads them.
+    for (const auto& [number, shape] : options_.input_shapes) {
+      if (number < 0 || static_cast<size_t>(number) >= plan.inputs_.size())
+        return make_error(ErrorCode::invalid_argument, "cannot resize input %d: the model has %zu inputs", number,
+                          plan.inputs_.size());
+      plan.tensors_[plan.inputs_[number]].shape = shape;
+    }
+    for (int32_t t : plan.inputs_) {
+      if (tensor_type_bits(plan.tensors_[t].type) == 0)
+        return make_error(ErrorCode::unsupported, "input tensor '%s' has type %s, which is not supported",
+                          graph.tensors[t].name.c_str(), tensor_type_name(plan.tensors_[t].type));
+      if (plan.tensors_[t].shape.bytes(plan.tensors_[t].type) < 0 ||
+          plan.tensors_[t].shape.bytes(plan.tensors_[t].type) > (int64_t{1} << 46))
+        return make_error(ErrorCode::invalid_argument, "input tensor '%s' cannot have the shape %s",
+                          graph.tensors[t].name.c_str(), plan.tensors_[t].shape.to_string().c_str());
+    }
+    for (int32_t t : plan.outputs_) info_[t].is_output = true, ++info_[t].uses;
+    for (const std::string& name : options_.keep) {
+      const int t = plan.find_tensor(name);
+      if (t < 0) return make_error(ErrorCode::not_found, "no tensor '%s' to keep", name.c_str());
+      info_[t].keep = true;
+      ++info_[t].uses;
+    }
+    for (const OperatorDef& op : graph.operators)
+      for (int32_t t : op.inputs)
+        if (t >= 0) ++info_[t].uses;
+    return {};
+  }
+
+  // The constant's address, or an aligned copy where a small one lies unaligned in the file.
+  Status set_constant(int t, const std::byte* data, size_t bytes) {
+    PlanTensor& tensor = plan_->tensors_[t];
+    const size_t alignment = static_cast<size_t>(std::max(8, tensor_type_bits(tensor.type))) / 8;
+    if (bytes > 0 && bytes <= static_cast<size_t>(kWidenBytes) && reinterpret_cast<uintptr_t>(data) % alignment != 0) {
+      void* copy = plan_->memory_.allocate(bytes);
+      if (!copy) return make_error(ErrorCode::out_of_memory, "no memory for the plan");
+      std::memcpy(copy, data, bytes);
+      data = static_cast<std::byte*>(copy);
+    }
+    tensor.placement = Placement::constant;
+    tensor.constant = data;
+    tensor.bytes = static_cast<int64_t>(bytes);
+    info_[t].available = true;
+    info_[t].computed = false;
+    return {};
+  }
+
+  bool is_constant(int t) const { return plan_->tensors_[t].placement == Placement::constant; }
+
+  // Types of a node as `row` would see them.
+  NodeTypes types_of(const OperatorDef& op, const OpRow& row) const {
+    NodeTypes types;
+    types.input_count = static_cast<int>(op.inputs.size());
+    types.output_count = static_cast<int>(op.outputs.size());
+    for (int i = 0; i < std::min(types.input_count, NodeTypes::kMax); ++i) {
+      int t = op.inputs[i];
+      types.has_input[i] = t >= 0;
+      if (t < 0) continue;
+      if (reads_stored(row, i) && info_[t].widened_from >= 0) t = info_[t].widened_from;
+      types.inputs[i] = plan_->tensors_[t].type;
+      types.constant[i] = is_constant(t);
+    }
+    for (int i = 0; i < std::min(types.output_count, 4); ++i) types.outputs[i] = plan_->tensors_[op.outputs[i]].type;
+    return types;
+  }
+  static bool reads_stored(const OpRow& row, int input) { return input < 32 && (row.stored_inputs >> input & 1u); }
+
+  bool is_named(const OpRow& row, const OperatorDef& op) const {
+    return row.code == op.code && (op.code != BuiltinOperator::custom || (row.custom_code && op.custom_code == row.custom_code));
+  }
+  const OpRow* find_row(const OperatorDef& op) const {
+    for (const OpRow& row : rows_)
+      if (is_named(row, op) && op.version >= row.min_version && op.version <= row.max_version &&
+          row.accepts(types_of(op, row)))
+        return &row;
+    return nullptr;
+  }
+
+  // Finds widened constants, and all operators that no row takes.
+  Status check_operators() {
+    std::map<std::string, int> missing;
+    for (const OperatorDef& op : subgraph().operators) {
+      const OpRow* row = find_row(op);
+      if (row && row->widens && !op.inputs.empty() && op.inputs[0] >= 0 && !op.outputs.empty() && is_constant(op.inputs[0]))
+        info_[op.outputs[0]].widened_from = op.inputs[0];
+      if (row) continue;
+      bool named = false;
+      for (const OpRow& r : rows_) named = named || is_named(r, op);
+      std::string text = op.code == BuiltinOperator::custom ? "custom '" + op.custom_code + "'" : std::string(op.name());
+      text += " version " + std::to_string(op.version);
+      if (named) {
+        text += " (";
+        for (size_t i = 0; i < op.inputs.size() && i < 4; ++i)
+          text += std::string(i ? ", " : "") + (op.inputs[i] < 0 ? "none" : tensor_type_name(plan_->tensors_[op.inputs[i]].type));
+        text += " -> ";
+        for (size_t i = 0; i < op.outputs.size() && i < 4; ++i)
+          text += std::string(i ? ", " : "") + tensor_type_name(plan_->tensors_[op.outputs[i]].type);
+        text += ")";
+      }
+      ++missing[text];
+    }
+    if (missing.empty()) return {};
+    std::string text;
+    for (const auto& [name, count] : missing)
+      text += (text.empty() ? "" : "; ") + name + (count > 1 ? " in " + std::to_string(count) + " places" : "");
+    return make_error(ErrorCode::unsupported, "operators or types that are not built in: %s", text.c_str());
+  }
+
+  std::string name_of(int t) const { return std::string(plan_->tensors_[t].name); }
+
+  Operand operand(int t) const {
+    const PlanTensor& tensor = plan_->tensors_[t];
+    const TensorDef& def = subgraph().tensors[t];
+    Operand o;
+    o.name = tensor.name;
+    o.type = tensor.type;
+    o.shape = tensor.shape;
+    o.quantization = tensor.quantization;
+    o.data = tensor.constant;
+    o.is_constant = tensor.placement == Placement::constant;
+    o.is_variable = def.is_variable;
+    o.sparsity = def.sparsity.get();
+    return o;
+  }
+
+  Status prepare(int index) {
+    const OperatorDef& op = subgraph().operators[index];
+    const OpRow* row = find_row(op);
+    nodes_.push_back(std::make_unique<Node>(this));
+    Node& node = *nodes_.back();
+    Preparation& p = node.preparation;
+    p.op_ = &op;
+    p.index_ = index;
+    p.target_ = target_;
+    p.memory_ = &plan_->memory_;
+    node.inputs = op.inputs;
+    node.outputs = op.outputs;
+    if (!row) return p.error(ErrorCode::unsupported, "is not built in for these types");
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      int32_t& t = node.inputs[i];
+      if (t < 0) continue;
+      if (!info_[t].available)
+        return p.invalid("reads tensor '%s' before any operator has computed it", name_of(t).c_str());
+      if (info_[t].widened_from >= 0 && !is_constant(t)) {
+        if (reads_stored(*row, static_cast<int>(i))) {
+          --info_[t].uses;
+          t = info_[t].widened_from;
+          ++info_[t].uses;
+        } else {
+          ONEWEIGHT_RETURN_IF_ERROR(need_value(t));
+        }
+      }
+    }
+    for (int32_t t : op.outputs) {
+      if (t < 0) return p.invalid("an output is left out");
+      if (info_[t].producer >= 0 || info_[t].is_input || is_constant(t) || plan_->tensors_[t].placement == Placement::state)
+        return p.invalid("writes tensor '%s', which is an input, a constant, a variable or already written", name_of(t).c_str());
+      info_[t].producer = index;
+    }
+    p.input_ids_ = node.inputs;
+    p.output_ids_ = node.outputs;
+    for (int32_t t : node.inputs) p.inputs_.push_back(t < 0 ? empty_operand() : operand(t));
+    for (int32_t t : node.outputs) p.outputs_.push_back(operand(t));
+    p.output_set_.assign(node.outputs.size(), 0);
+    ONEWEIGHT_RETURN_IF_ERROR(row->prepare(p));
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      PlanTensor& t = plan_->tensors_[node.outputs[i]];
+      if (!p.output_set_[i]) return p.error(ErrorCode::unsupported, "did not state the shape of output %zu", i);
+      t.shape = p.outputs_[i].shape;
+      t.bytes = t.shape.bytes(t.type);
+      if (t.bytes < 0) return p.error(ErrorCode::unsupported, "output type %s is not supported", tensor_type_name(t.type));
+      info_[node.outputs[i]].available = info_[node.outputs[i]].computed = true;
+    }
+    if (p.fused_away_) return {};
+    node.inputs = p.input_ids_;      // a padding may have been absorbed
+    for (const Preparation::ConstantOutput& c : p.constant_outputs_) {
+      PlanTensor& t = plan_->tensors_[node.outputs[c.out]];
+      ONEWEIGHT_RETURN_IF_ERROR(set_constant(node.outputs[c.out], c.bytes, static_cast<size_t>(t.bytes)));
+    }
+    if (!p.constant_outputs_.empty() && p.constant_outputs_.size() == node.outputs.size()) return {};
+    if (!p.kernel_) return p.error(ErrorCode::unsupported, "did not state a kernel");
+    node.live = true;
+    if (info_[node.outputs[0]].widened_from >= 0) {
+      node.live = false;
+      node.deferred = true;
+      return {};
+    }
+    return fold(node, kFoldBytes);
+  }
+
+  static Operand empty_operand() {
+    static const Quantization none;
+    Operand o;
+    o.quantization = &none;
+    return o;
+  }
+
+  // The float value of a widened constant is needed: kept in the plan when small, else computed in each run.
+  Status need_value(int t) {
+    if (info_[t].widened_from < 0 || is_constant(t) || info_[t].producer < 0) return {};
+    Node& node = *nodes_[info_[t].producer];
+    if (!node.deferred) return {};
+    node.deferred = false;
+    node.live = true;
+    const bool vector = plan_->tensors_[t].shape.rank() <= 1;
+    return fold(node, vector ? kFoldBytes : kWidenBytes);
+  }
+
+  // Runs a node whose inputs are all known now, if its outputs are small enough to be kept.
+  Status fold(Node& node, int64_t limit) {
+    Preparation& p = node.preparation;
+    if (!p.foldable_ || p.side_effect_) return {};
+    for (int32_t t : node.inputs)
+      if (t >= 0 && !is_constant(t)) return {};
+    int64_t bytes = 0;
+    for (int32_t t : node.outputs) {
+      if (info_[t].is_output || tensor_type_bits(plan_->tensors_[t].type) == 0) return {};
+      bytes += plan_->tensors_[t].bytes;
+    }
+    if (bytes > limit || p.scratch_ > 16 * limit) return {};
+    std::vector<std::byte*> addresses(plan_->tensors_.size(), nullptr);
+    for (int32_t t : node.inputs)
+      if (t >= 0) addresses[t] = const_cast<std::byte*>(plan_->tensors_[t].constant);
+    for (int32_t t : node.outputs) {
+      addresses[t] = static_cast<std::byte*>(plan_->memory_.allocate(static_cast<size_t>(plan_->tensors_[t].bytes) + 1));
+      if (!addresses[t]) return p.no_memory();
+    }
+    PlanMemory temporary;
+    auto* scratch = static_cast<std::byte*>(temporary.allocate(static_cast<size_t>(p.scratch_) + 1));
+    if (!scratch) return p.no_memory();
+    RunState state;
+    p.kernel_(KernelArgs{p.params_, addresses.data(), node.inputs.data(), node.outputs.data(), scratch, {0, p.rows_}, &state});
+    if (state.failed()) return p.error(state.code(), "%s", state.message());
+    for (int32_t t : node.outputs)
+      ONEWEIGHT_RETURN_IF_ERROR(set_constant(t, addresses[t], static_cast<size_t>(plan_->tensors_[t].bytes)));
+    node.live = false;
+    return {};
+  }
+
+  Node* producer_of(int t) {
+    const int i = info_[t].producer;
+    return i >= 0 && static_cast<size_t>(i) < nodes_.size() && nodes_[i]->live ? nodes_[i].get() : nullptr;
+  }
+
+  bool absorb_padding(Preparation& consumer, SpatialPadding* padding) {
+    if (!options_.fuse || consumer.input_ids_.empty() || consumer.input_ids_[0] < 0) return false;
+    const int t = consumer.input_ids_[0];
+    Node* node = producer_of(t);
+    if (!node || !node->preparation.is_padding_ || info_[t].uses != 1) return false;
+    *padding = node->preparation.padding_;
+    node->live = false;
+    consumer.input_ids_[0] = node->inputs[0];
+    consumer.inputs_[0] = operand(node->inputs[0]);
+    return true;
+  }
+
+  bool fuse_activation(Preparation& consumer, const FusedActivation& wanted) {
+    if (!options_.fuse || consumer.input_ids_.empty() || consumer.input_ids_[0] < 0) return false;
+    const int in = consumer.input_ids_[0], out = consumer.output_ids_[0];
+    Node* node = producer_of(in);
+    if (!node || !node->preparation.activation_ || info_[in].uses != 1 || node->outputs.size() != 1) return false;
+    FusedActivation& have = *node->preparation.activation_;
+    if (have.after != FusedActivation::none) return false;
+    const float low = std::max(have.low, wanted.low), high = std::min(have.high, wanted.high);
+    if (low > high) return false;
+    have = {low, high, wanted.after};
+    // The producer writes this node's output; shapes are equal for an activation.
+    node->outputs[0] = out;
+    node->preparation.output_ids_[0] = out;
+    info_[out].producer = info_[in].producer;
+    info_[in].computed = false;
+    consumer.fused_away_ = true;
+    consumer.outputs_[0].shape = plan_->tensors_[in].shape;
+    consumer.output_set_[0] = true;
+    return true;
+  }
+
+  // A node lives when one of its outputs is read by a living node or kept, or when it changes state.
+  void remove_unused() {
+    std::vector<char> needed(info_.size(), 0);
+    for (size_t t = 0; t < info_.size(); ++t) needed[t] = info_[t].is_output || info_[t].keep;
+    for (size_t i = nodes_.size(); i-- > 0;) {
+      Node& node = *nodes_[i];
+      if (!node.live) continue;
+      bool used = node.preparation.side_effect_;
+      for (int32_t t : node.outputs) used = used || needed[t];
+      for (int32_t t : node.inputs) used = used || (t >= 0 && plan_->tensors_[t].placement == Placement::state);
+      node.live = used;
+      if (!used) continue;
+      for (int32_t t : node.inputs)
+        if (t >= 0) needed[t] = 1;
+    }
+  }
+
+  // Buffers: sets of tensors that share memory, as a forest of parents.
+  int find(int t) {
+    while (parent_[t] != t) t = parent_[t] = parent_[parent_[t]];
+    return t;
+  }
+  struct Buffer {
+    int64_t bytes = 0;
+    int32_t first = 0, last = 0;
+    bool has_input = false, has_output = false;
+  };
+  void unite(int from, int into) {
+    from = find(from), into = find(into);
+    if (from == into) return;
+    parent_[from] = into;
+    Buffer &a = buffers_[into], &b = buffers_[from];
+    a.bytes = std::max(a.bytes, b.bytes);
+    a.first = std::min(a.first, b.first);
+    a.last = std::max(a.last, b.last);
+    a.has_input |= b.has_input;
+    a.has_output |= b.has_output;
+  }
+
+  bool in_arena(int t) const { return t >= 0 && info_[t].computed && plan_->tensors_[t].placement != Placement::state; }
+
+  bool try_alias(Node& node) {
+    const auto [in, out] = node.preparation.alias_;
+    if (in < 0) return false;
+    const int from = node.inputs[in], to = node.outputs[out];
+    PlanTensor &source = plan_->tensors_[from], &result = plan_->tensors_[to];
+    if (info_[to].is_output && node.outputs.size() == 1 && is_constant(from)) return false;
+    if (is_constant(from)) {
+      result.placement = Placement::constant;
+      result.constant = source.constant;
+      info_[to].computed = false;
+      return true;
+    }
+    if (!in_arena(from) || source.bytes != result.bytes) return false;
+    const Buffer& buffer = buffers_[find(from)];
+    if (info_[to].is_output && (buffer.has_input || buffer.has_output)) return false;
+    unite(to, from);
+    return true;
+  }
+
+  void emit_steps() {
+    // Aliases and in-place steps are decided in execution order, with the uses that are left.
+    const size_t n = info_.size();
+    parent_.resize(n);
+    buffers_.assign(n, {});
+    std::vector<Node*> order;
+    for (auto& node : nodes_)
+      if (node->live) order.push_back(node.get());
+    for (size_t t = 0; t < n; ++t) parent_[t] = static_cast<int>(t), buffers_[t] = {0, 1 << 30, -1, false, false};
+    for (size_t s = 0; s < order.size(); ++s) {
+      for (int32_t t : order[s]->outputs) touch(t, static_cast<int>(s));
+      for (int32_t t : order[s]->inputs)
+        if (t >= 0) touch(t, static_cast<int>(s));
+    }
+    const int end = static_cast<int>(order.size());
+    for (size_t t = 0; t < n; ++t) {
+      Buffer& buffer = buffers_[t];
+      buffer.bytes = plan_->tensors_[t].bytes = std::max<int64_t>(plan_->tensors_[t].bytes, plan_->tensors_[t].shape.bytes(plan_->tensors_[t].type));
+      if (info_[t].is_input) touch(static_cast<int>(t), 0), buffer.first = 0, buffer.last = end, buffer.has_input = true;
+      if (info_[t].is_output || info_[t].keep) touch(static_cast<int>(t), end), buffer.has_output = info_[t].is_output;
+    }
+    std::vector<Node*> kept;
+    for (size_t s = 0; s < order.size(); ++s) {
+      Node& node = *order[s];
+      if (try_alias(node)) continue;
+      kept.push_back(&node);
+      for (const auto& [in, out] : node.preparation.in_place_) {
+        const int from = node.inputs[in], to = node.outputs[out];
+        if (!in_arena(from) || !in_arena(to) || find(from) == find(to)) continue;
+        const Buffer& buffer = buffers_[find(from)];
+        if (buffer.has_input || buffer.last != static_cast<int>(s) || plan_->tensors_[from].bytes != plan_->tensors_[to].bytes ||
+            buffer.bytes != plan_->tensors_[to].bytes)
+          continue;
+        bool shared = false;         // another input in the same memory under another name
+        for (int32_t t : node.inputs) shared = shared || (t >= 0 && t != from && in_arena(t) && find(t) == find(from));
+        for (int32_t t : node.outputs) shared = shared || (t != to && in_arena(t) && find(t) == find(from));
+        if (shared) continue;
+        unite(to, from);
+        break;
+      }
+    }
+    order_ = std::move(kept);
+    // Step numbers without the vanished ones.
+    size_t operands = 0;
+    for (Node* node : order_) operands += node->inputs.size() + node->outputs.size();
+    plan_->operands_.reserve(operands);
+    plan_->steps_.reserve(order_.size());
+    for (Node* node : order_) {
+      const Preparation& p = node->preparation;
+      Step step;
+      step.kernel = p.kernel_;
+      step.params = p.params_;
+      step.inputs = plan_->operands_.data() + plan_->operands_.size();
+      plan_->operands_.insert(plan_->operands_.end(), node->inputs.begin(), node->inputs.end());
+      step.outputs = plan_->operands_.data() + plan_->operands_.size();
+      plan_->operands_.insert(plan_->operands_.end(), node->outputs.begin(), node->outputs.end());
+      step.rows = p.rows_;
+      step.input_rows = p.input_rows_;
+      step.scratch_bytes = p.scratch_;
+      step.input_count = static_cast<int32_t>(node->inputs.size());
+      step.output_count = static_cast<int32_t>(node->outputs.size());
+      step.operator_index = p.index_;
+      plan_->steps_.push_back(step);
+    }
+  }
+  void touch(int t, int step) {
+    Buffer& buffer = buffers_[t];
+    buffer.first = std::min(buffer.first, step);
+    buffer.last = std::max(buffer.last, step);
+  }
+
+  void place() {
+    Plan& plan = *plan_;
+    const int n = static_cast<int>(plan.tensors_.size()), end = static_cast<int>(plan.steps_.size());
+    const auto aligned = [](int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; };
+    // The block begins with the addresses of all tensors, and one address per output for bound memory.
+    plan.arena_offset_ = aligned(static_cast<int64_t>(n + static_cast<int>(plan.outputs_.size())) * static_cast<int64_t>(sizeof(void*)));
+    int64_t state = plan.arena_offset_;
+    for (int t = 0; t < n; ++t) {
+      PlanTensor& tensor = plan.tensors_[t];
+      tensor.first_step = end, tensor.last_step = -1;
+      if (tensor.placement != Placement::state) continue;
+      tensor.bytes = std::max<int64_t>(tensor.shape.bytes(tensor.type), 0);
+      tensor.offset = state;
+      state += aligned(tensor.bytes);
+    }
+    plan.state_bytes_ = state - plan.arena_offset_;
+    for (int s = 0; s < end; ++s) {
+      const Step& step = plan.steps_[s];
+      for (int i = 0; i < step.input_count; ++i)
+        if (step.inputs[i] >= 0) see(step.inputs[i], s);
+      for (int i = 0; i < step.output_count; ++i) see(step.outputs[i], s);
+    }
+    for (int t = 0; t < n; ++t) {
+      if (info_[t].is_input) see(t, -1), see(t, end);
+      if (info_[t].is_output || info_[t].keep) see(t, end);
+    }
+    std::vector<int> item_of(static_cast<size_t>(n), -1);
+    std::vector<ArenaItem> items;
+    for (int t = 0; t < n; ++t) {
+      PlanTensor& tensor = plan.tensors_[t];
+      if (!in_arena(t) || tensor.last_step < tensor.first_step || tensor.placement == Placement::constant) continue;
+      const int root = find(t);
+      tensor.placement = Placement::arena;
+      tensor.buffer = root;
+      if (item_of[root] < 0) {
+        item_of[root] = static_cast<int>(items.size());
+        items.push_back({0, tensor.first_step, tensor.last_step, 0});
+      }
+      ArenaItem& item = items[item_of[root]];
+      item.bytes = std::max(item.bytes, std::max<int64_t>(tensor.bytes, 1));
+      item.first = std::min(item.first, tensor.first_step);
+      item.last = std::max(item.last, tensor.last_step);
+    }
+    const size_t first_scratch = items.size();
+    for (int s = 0; s < end; ++s) {
+      items.push_back({plan.steps_[s].scratch_bytes, s, s, 0});
+      plan.largest_scratch_ = std::max(plan.largest_scratch_, plan.steps_[s].scratch_bytes);
+    }
+    const int64_t arena = place_in_arena(items, kAlignment);
+    plan.context_bytes_ = state + arena;
+    for (int t = 0; t < n; ++t)
+      if (plan.tensors_[t].placement == Placement::arena) plan.tensors_[t].offset = state + items[item_of[find(t)]].offset;
+    for (int s = 0; s < end; ++s) plan.steps_[s].scratch_offset = state + items[first_scratch + s].offset;
+    int64_t most = -1;
+    for (int s = 0; s < end; ++s) {
+      int64_t alive = 0;
+      for (const ArenaItem& item : items)
+        if (item.first <= s && item.last >= s) alive += aligned(item.bytes);
+      if (alive > most) most = alive, plan.peak_step_ = s;
+    }
+  }
+  void see(int t, int step) {
+    PlanTensor& tensor = plan_->tensors_[t];
+    tensor.first_step = std::min(tensor.first_step, step);
+    tensor.last_step = std::max(tensor.last_step, step);
+  }
+
+  Status limit_error() const {
+    const Plan& plan = *plan_;
+    std::string at = "no operator";
+    if (!plan.steps_.empty()) {
+      const Step& step = plan.steps_[plan.peak_step_];
+      at = "operator " + std::to_string(step.operator_index) + " " + plan.operator_name(step);
+    }
+    return make_error(ErrorCode::out_of_memory, "the memory limit is %lld bytes, a context needs %lld; most is alive at %s",
+                      static_cast<long long>(options_.memory_limit), static_cast<long long>(plan.context_bytes_), at.c_str());
+  }
+
+  const PlanOptions& options_;
+  std::span<const OpRow> rows_;
+  int64_t target_;
+  std::unique_ptr<Plan> plan_;
+  std::vector<Tensor> info_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::vector<Node*> order_;
+  std::vector<int> parent_;
+  std::vector<Buffer> buffers_;
+};
+
+inline bool Preparation::absorb_padding_impl(SpatialPadding* padding) { return builder_->absorb_padding(*this, padding); }
+inline bool Preparation::fuse_activation_impl(const FusedActivation& wanted) { return builder_->fuse_activation(*this, wanted); }
+
+}  // namespace v1
+}  // namespace oneweight
+
+#endif  // ONEWEIGHT_PLAN_BUILDER_H

@@ -1,0 +1,73 @@
+// What a kernel sees while it runs, and how it reports data it cannot work on.
+#ifndef ONEWEIGHT_PLAN_KERNEL_H
+#define ONEWEIGHT_PLAN_KERNEL_H
+
+#include <cstdarg>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+
+#include "oneweight/base/status.h"
+
+namespace oneweight {
+inline namespace v1 {
+
+// Half-open range of output rows. What a row is belongs to the operator; for spatial operators it is
+// batch * out_height + y, so that any band of an output map can be computed on its own.
+struct RowRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t size() const { return end - begin; }
+};
+
+// Collects the first error of a run without allocating.
+class RunState {
+ public:
+  bool failed() const { return code_ != ErrorCode::ok; }
+  ErrorCode code() const { return code_; }
+  const char* message() const { return text_; }
+  // The message is cut at 200 characters; operator and step are added by the context.
+  ONEWEIGHT_PRINTF(3, 4) void fail(ErrorCode code, const char* format, ...) {
+    if (failed()) return;
+    code_ = code;
+    std::va_list args;
+    va_start(args, format);
+    std::vsnprintf(text_, sizeof(text_), format, args);
+    va_end(args);
+  }
+  void clear() { code_ = ErrorCode::ok; }
+
+ private:
+  ErrorCode code_ = ErrorCode::ok;
+  char text_[200] = {};
+};
+
+struct KernelArgs {
+  const void* params_bytes;          // what prepare() stored with make_params()
+  std::byte* const* tensors;         // addresses of all tensors of the plan
+  const int32_t* inputs;             // indices into tensors, -1 = left out
+  const int32_t* outputs;
+  std::byte* scratch;                // as many bytes as prepare() asked for, 64-byte aligned
+  RowRange rows;                     // the part of the output to compute
+  RunState* run;
+
+  template <class P> const P& params() const { return *static_cast<const P*>(params_bytes); }
+  // Address of input/output number i; null for an input that is left out. Constants may be unaligned.
+  template <class T> const T* in(int i) const {
+    return inputs[i] < 0 ? nullptr : reinterpret_cast<const T*>(tensors[inputs[i]]);
+  }
+  template <class T> T* out(int i) const {
+    return outputs[i] < 0 ? nullptr : reinterpret_cast<T*>(tensors[outputs[i]]);
+  }
+};
+
+// Computes args.rows of the outputs. Must not throw, allocate, lock or write elsewhere.
+using KernelFn = void (*)(const KernelArgs& args);
+
+// Which input rows of input 0 the given output rows need (for running chains band by band).
+using InputRowsFn = RowRange (*)(const void* params, RowRange output_rows);
+
+}  // namespace v1
+}  // namespace oneweight
+
+#endif  // ONEWEIGHT_PLAN_KERNEL_H

@@ -1,0 +1,180 @@
+// The model prepared for given input shapes: steps with chosen kernels, every tensor's place, and thereby
+// the exact number of bytes a context will own. Immutable and thread-safe; contexts share it.
+#ifndef ONEWEIGHT_PLAN_PLAN_H
+#define ONEWEIGHT_PLAN_PLAN_H
+
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "oneweight/model/model_view.h"
+#include "oneweight/plan/kernel.h"
+
+namespace oneweight {
+inline namespace v1 {
+
+// Every tensor, scratch area and the block itself start at a multiple of this many bytes.
+inline constexpr int64_t kAlignment = 64;
+
+struct PlanOptions {
+  // Signature to run, by key; empty: the main subgraph.
+  std::string signature;
+  // New shapes by input number (position in the signature or subgraph); others keep the file's.
+  std::vector<std::pair<int, Shape>> input_shapes;
+  // Tensors (by name) that stay readable after a run, besides the outputs.
+  std::vector<std::string> keep;
+  // Restricts the processor targets to these Highway bits; 0 = the best there is.
+  int64_t target_mask = 0;
+  // Fusion changes no integer answer; it can be switched off to compare or to read every tensor.
+  bool fuse = true;
+  // Largest block of scratch a context may need, in bytes; 0 = no limit.
+  int64_t memory_limit = 0;
+};
+
+// Where a tensor of the plan lives.
+enum class Placement : uint8_t {
+  none,      // not used by this plan
+  constant,  // in the model's memory or, when derived, in the plan's
+  arena,     // in the context's block; its bytes are reused when it is no longer needed
+  state,     // in the context's block, kept from run to run until reset()
+};
+
+struct PlanTensor {
+  std::string_view name;             // the model's
+  TensorType type = TensorType::float32;
+  Shape shape;
+  const Quantization* quantization = nullptr;  // never null
+  Placement placement = Placement::none;
+  const std::byte* constant = nullptr;
+  int64_t offset = 0;                // arena and state: from the start of the block
+  int64_t bytes = 0;
+  int32_t buffer = -1;               // tensors with equal numbers share memory (views, in-place steps)
+  int32_t first_step = -1;           // written by (-1: before the run)
+  int32_t last_step = -1;            // last read by (number of steps: after the run)
+};
+
+struct Step {
+  KernelFn kernel = nullptr;
+  const void* params = nullptr;
+  const int32_t* inputs = nullptr;
+  const int32_t* outputs = nullptr;
+  int64_t rows = 1;
+  InputRowsFn input_rows = nullptr;
+  int64_t scratch_offset = 0;
+  int64_t scratch_bytes = 0;
+  int32_t input_count = 0;
+  int32_t output_count = 0;
+  int32_t operator_index = 0;        // in the subgraph
+};
+
+// Memory of a plan's parameters and derived constants: grows in chunks, addresses stay.
+class PlanMemory {
+ public:
+  // 64-byte aligned, zeroed; null when out of memory.
+  void* allocate(size_t bytes) {
+    bytes = (bytes + 63) / 64 * 64;
+    if (bytes > left_) {
+      const size_t chunk = bytes > kChunk ? bytes : kChunk;
+      std::unique_ptr<std::byte[]> memory(new (std::nothrow) std::byte[chunk + 64]());
+      if (!memory) return nullptr;
+      const auto address = reinterpret_cast<uintptr_t>(memory.get());
+      next_ = memory.get() + (64 - address % 64) % 64;
+      left_ = chunk;
+      total_ += chunk + 64;
+      chunks_.push_back(std::move(memory));
+    }
+    void* result = next_;
+    next_ += bytes;
+    left_ -= bytes;
+    return result;
+  }
+  size_t total() const { return total_; }
+
+ private:
+  static constexpr size_t kChunk = 4096;
+  std::vector<std::unique_ptr<std::byte[]>> chunks_;
+  std::byte* next_ = nullptr;
+  size_t left_ = 0;
+  size_t total_ = 0;
+};
+
+class PlanBuilder;
+
+class Plan {
+ public:
+  const std::shared_ptr<const ModelView>& model() const { return model_; }
+  const SubgraphDef& subgraph() const { return model_->subgraphs()[subgraph_]; }
+  std::span<const Step> steps() const { return steps_; }
+  std::span<const PlanTensor> tensors() const { return tensors_; }
+  // Tensor indices of inputs and outputs, in the order of the signature or the subgraph.
+  std::span<const int32_t> inputs() const { return inputs_; }
+  std::span<const int32_t> outputs() const { return outputs_; }
+  // Names by which inputs and outputs are bound: the signature's, else the tensors'.
+  std::span<const std::string> input_names() const { return input_names_; }
+  std::span<const std::string> output_names() const { return output_names_; }
+  // Number of the input or output called `name` (binding name or tensor name), or -1.
+  int find_input(std::string_view name) const { return find(name, inputs_, input_names_); }
+  int find_output(std::string_view name) const { return find(name, outputs_, output_names_); }
+  // Index of the tensor called `name`, or -1.
+  int find_tensor(std::string_view name) const {
+    for (size_t i = 0; i < tensors_.size(); ++i)
+      if (tensors_[i].name == name) return static_cast<int>(i);
+    return -1;
+  }
+
+  // Bytes of the block of one context: everything it will ever own.
+  int64_t context_bytes() const { return context_bytes_; }
+  int64_t state_bytes() const { return state_bytes_; }
+  // The largest scratch of a single step, and the step that holds most at one time.
+  int64_t largest_scratch_bytes() const { return largest_scratch_; }
+  int peak_step() const { return peak_step_; }
+  // Heap bytes of the plan itself (steps, parameters, derived constants), shared by all contexts.
+  size_t plan_bytes() const {
+    return sizeof(Plan) + memory_.total() + steps_.capacity() * sizeof(Step) +
+           tensors_.capacity() * sizeof(PlanTensor) + operands_.capacity() * sizeof(int32_t);
+  }
+  // One Highway target bit: the kernels this plan points to.
+  int64_t target() const { return target_; }
+  const char* operator_name(const Step& step) const {
+    return subgraph().operators[step.operator_index].name().data();
+  }
+
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+ private:
+  friend class PlanBuilder;
+  friend class ExecutionContext;
+  Plan() = default;
+  int find(std::string_view name, const std::vector<int32_t>& indices, const std::vector<std::string>& names) const {
+    for (size_t i = 0; i < names.size(); ++i)
+      if (names[i] == name) return static_cast<int>(i);
+    for (size_t i = 0; i < indices.size(); ++i)
+      if (tensors_[indices[i]].name == name) return static_cast<int>(i);
+    return -1;
+  }
+
+  std::shared_ptr<const ModelView> model_;
+  int subgraph_ = 0;
+  std::vector<Step> steps_;
+  std::vector<PlanTensor> tensors_;
+  std::vector<int32_t> operands_;    // what the steps' inputs and outputs point into
+  std::vector<int32_t> inputs_, outputs_;
+  std::vector<std::string> input_names_, output_names_;
+  PlanMemory memory_;
+  int64_t context_bytes_ = 0;
+  int64_t arena_offset_ = 0;         // where state and arena begin: behind the address table
+  int64_t state_bytes_ = 0;
+  int64_t largest_scratch_ = 0;
+  int peak_step_ = 0;
+  int64_t target_ = 0;
+};
+
+}  // namespace v1
+}  // namespace oneweight
+
+#endif  // ONEWEIGHT_PLAN_PLAN_H

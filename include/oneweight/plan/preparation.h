@@ -1,0 +1,252 @@
+// The interface between an operator and the plan that is being made: the operator checks its node, states
+// shapes, scratch and kernel here; the plan knows no operator.
+#ifndef ONEWEIGHT_PLAN_PREPARATION_H
+#define ONEWEIGHT_PLAN_PREPARATION_H
+
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "oneweight/plan/plan.h"
+
+namespace oneweight {
+inline namespace v1 {
+
+// An input or output as prepare() sees it.
+struct Operand {
+  std::string_view name;
+  TensorType type = TensorType::float32;
+  Shape shape;
+  const Quantization* quantization = nullptr;  // never null; empty scales = not quantised
+  const std::byte* data = nullptr;   // the value when it is known before the run (unaligned), else null
+  bool is_constant = false;          // known before the run (data may be null when it has no elements)
+  bool is_variable = false;
+  const Sparsity* sparsity = nullptr;
+
+  bool quantized() const { return !quantization->scales.empty(); }
+  float scale() const { return quantization->scales.empty() ? 0.0f : quantization->scales[0]; }
+  int32_t zero_point() const {
+    return quantization->zero_points.empty() ? 0 : static_cast<int32_t>(quantization->zero_points[0]);
+  }
+};
+
+// Types of a node's operands, for choosing among the rows of an operator.
+struct NodeTypes {
+  static constexpr int kMax = 24;
+  int input_count = 0, output_count = 0;
+  TensorType inputs[kMax] = {};      // of the first kMax inputs
+  bool has_input[kMax] = {};
+  bool constant[kMax] = {};
+  TensorType outputs[4] = {};
+  // Type of input i when present.
+  bool in(int i, TensorType type) const { return i < input_count && i < kMax && has_input[i] && inputs[i] == type; }
+  bool out(int i, TensorType type) const { return i < output_count && i < 4 && outputs[i] == type; }
+};
+
+// An activation folded into the step that produces its input: a clamp that lets NaN through, then `after`.
+struct FusedActivation {
+  enum After : uint8_t { none, hard_swish };
+  float low = -std::numeric_limits<float>::infinity();
+  float high = std::numeric_limits<float>::infinity();
+  After after = none;
+};
+
+// Constant zero padding (of the real value 0) in elements before and behind each axis of a rank-4 tensor.
+struct SpatialPadding {
+  int64_t before[4] = {};
+  int64_t behind[4] = {};
+};
+
+class Preparation {
+ public:
+  // ---- The node
+  const OperatorDef& op() const { return *op_; }
+  const OptionsView& options() const { return op_->options; }
+  int64_t target() const { return target_; }   // one Highway target bit
+  int input_count() const { return static_cast<int>(inputs_.size()); }
+  int output_count() const { return static_cast<int>(outputs_.size()); }
+  bool has_input(int i) const { return i < input_count() && input_ids_[i] >= 0; }
+  // i must be present (check with has_input or expect_inputs).
+  const Operand& input(int i) const { return inputs_[i]; }
+  const Operand& output(int i) const { return outputs_[i]; }
+
+  // ---- Checks: errors name the operator; ONEWEIGHT_RETURN_IF_ERROR hands them on.
+  ONEWEIGHT_PRINTF(3, 4) Status error(ErrorCode code, const char* format, ...) const {
+    std::va_list args;
+    va_start(args, format);
+    std::string text = where() + format_message(format, args);
+    va_end(args);
+    return Status(code, std::move(text));
+  }
+  ONEWEIGHT_PRINTF(2, 3) Status invalid(const char* format, ...) const {
+    std::va_list args;
+    va_start(args, format);
+    std::string text = where() + format_message(format, args);
+    va_end(args);
+    return Status(ErrorCode::invalid_model, std::move(text));
+  }
+  // "tensor 'name' int8 [1, 2]"
+  std::string describe(const Operand& t) const {
+    return "tensor '" + std::string(t.name) + "' " + tensor_type_name(t.type) + " " + t.shape.to_string();
+  }
+  // The node has between `least` and `most` inputs, the first `least` of them present; and `outputs` outputs.
+  Status expect_operands(int least, int most, int outputs = 1) const {
+    if (input_count() < least || input_count() > most)
+      return invalid("has %d inputs, not %d to %d", input_count(), least, most);
+    for (int i = 0; i < least; ++i)
+      if (!has_input(i)) return invalid("input %d is left out", i);
+    if (output_count() != outputs) return invalid("has %d outputs, not %d", output_count(), outputs);
+    return {};
+  }
+  Status expect_rank(const Operand& t, int least, int most) const {
+    if (t.shape.rank() >= least && t.shape.rank() <= most) return {};
+    return invalid("%s has rank %d, not %d to %d", describe(t).c_str(), t.shape.rank(), least, most);
+  }
+  // Values of a constant int32, int64, int16, int8 or uint8 input, widened. An input that is known only while
+  // running is `unsupported` (a shape that depends on data).
+  Status constant_ints(int i, std::vector<int64_t>* values) const {
+    const Operand& t = inputs_[i];
+    if (!t.is_constant)
+      return error(ErrorCode::unsupported, "needs the values of %s before the run, but they are computed",
+                   describe(t).c_str());
+    const int64_t n = t.shape.elements();
+    values->clear();
+    for (int64_t k = 0; k < n; ++k) {
+      switch (t.type) {
+        case TensorType::int32: values->push_back(load<int32_t>(t.data, k)); break;
+        case TensorType::int64: values->push_back(load<int64_t>(t.data, k)); break;
+        case TensorType::int16: values->push_back(load<int16_t>(t.data, k)); break;
+        case TensorType::int8: values->push_back(load<int8_t>(t.data, k)); break;
+        case TensorType::uint8: values->push_back(load<uint8_t>(t.data, k)); break;
+        default: return invalid("%s is not an integer tensor", describe(t).c_str());
+      }
+    }
+    return {};
+  }
+  // Axis numbers from the end are negative; the result lies in [0, rank).
+  Status normalize_axis(int64_t axis, int rank, int* result) const {
+    if (axis < -rank || axis >= rank)
+      return invalid("axis %lld is outside rank %d", static_cast<long long>(axis), rank);
+    *result = static_cast<int>(axis < 0 ? axis + rank : axis);
+    return {};
+  }
+  // Numpy broadcast of two shapes.
+  Status broadcast(const Shape& a, const Shape& b, Shape* result) const {
+    const int rank = a.rank() > b.rank() ? a.rank() : b.rank();
+    result->resize(0);
+    for (int i = 0; i < rank; ++i) {
+      const int ia = i - (rank - a.rank()), ib = i - (rank - b.rank());
+      const int64_t ea = ia < 0 ? 1 : a[ia], eb = ib < 0 ? 1 : b[ib];
+      if (ea != eb && ea != 1 && eb != 1)
+        return invalid("shapes %s and %s do not broadcast", a.to_string().c_str(), b.to_string().c_str());
+      result->push_back(ea == 1 ? eb : ea);
+    }
+    return {};
+  }
+
+  // ---- What the operator states
+  // The shape of output i for these inputs. Every output needs one. Errors: too many bytes.
+  Status set_output(int i, const Shape& shape) {
+    if (shape.bytes(outputs_[i].type) < 0 || shape.bytes(outputs_[i].type) > (int64_t{1} << 46))
+      return invalid("output '%.*s' of shape %s is too large", static_cast<int>(outputs_[i].name.size()),
+                     outputs_[i].name.data(), shape.to_string().c_str());
+    outputs_[i].shape = shape;
+    output_set_[i] = true;
+    return {};
+  }
+  // Parameters the kernel reads: one trivially copyable struct, kept in the plan. Null when out of memory.
+  template <class P>
+  P* make_params() {
+    static_assert(std::is_trivially_copyable_v<P> && alignof(P) <= 64);
+    void* bytes = memory_->allocate(sizeof(P));
+    params_ = bytes;
+    return bytes ? new (bytes) P() : nullptr;
+  }
+  // A zeroed array kept in the plan (row sums, multipliers, tables; at most 16 bytes an output channel
+  // plus tables). The parameters may point to it. Null when out of memory.
+  template <class T>
+  T* derived(int64_t count) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return static_cast<T*>(memory_->allocate(static_cast<size_t>(count > 0 ? count : 1) * sizeof(T)));
+  }
+  Status no_memory() const { return error(ErrorCode::out_of_memory, "no memory for its parameters"); }
+  // The kernel, and how many rows of output can be computed apart from each other.
+  void set_kernel(KernelFn kernel, int64_t rows = 1, InputRowsFn input_rows = nullptr) {
+    kernel_ = kernel;
+    rows_ = rows;
+    input_rows_ = input_rows;
+  }
+  // Scratch bytes while the step runs.
+  void set_scratch(int64_t bytes) { scratch_ = bytes; }
+  // The kernel works when output `out` is the memory of input `in` (equal bytes).
+  void allow_in_place(int in, int out = 0) { in_place_.push_back({in, out}); }
+  // Output `out` holds the bytes of input `in`: the step vanishes where the plan can share the memory. The
+  // kernel must still copy, for where it cannot.
+  void allow_alias(int in, int out = 0) { alias_ = {in, out}; }
+  // The value of output i is known now (shape operators): `bytes` of memory from derived().
+  void set_constant_output(int i, const void* bytes) { constant_outputs_.push_back({i, static_cast<const std::byte*>(bytes)}); }
+  // Keeps the step even if its outputs are not used (it changes state).
+  void set_side_effect() { side_effect_ = true; }
+  // The outputs may differ from run to run for equal inputs: never folded.
+  void set_not_foldable() { foldable_ = false; }
+  // ---- Fusion
+  // Output 0 is input 0 with these margins of real zeros: a consumer that pads by itself may absorb it.
+  void set_padding(const SpatialPadding& padding) { padding_ = padding; is_padding_ = true; }
+  // If input 0 comes from such a padding and nobody else reads it, makes the padding's own input the
+  // input 0 of this node and tells the margins. Call before anything else that looks at input 0.
+  bool absorb_padding(SpatialPadding* padding) { return absorb_padding_impl(padding); }
+  // The kernel applies *activation (inside the parameters) to output 0: a following activation may write
+  // it there instead of running.
+  void offer_activation(FusedActivation* activation) { activation_ = activation; }
+  // An activation operator on float: true when the producer of input 0 takes it; the node then vanishes.
+  bool fuse_activation(const FusedActivation& wanted) { return fuse_activation_impl(wanted); }
+
+  template <class T>
+  static T load(const std::byte* data, int64_t index) {
+    T value;
+    std::memcpy(&value, data + index * static_cast<int64_t>(sizeof(T)), sizeof(T));
+    return value;
+  }
+
+ private:
+  friend class PlanBuilder;
+  struct Pair { int in = -1, out = -1; };
+  struct ConstantOutput { int out; const std::byte* bytes; };
+
+  explicit Preparation(PlanBuilder* builder) : builder_(builder) {}
+  inline bool absorb_padding_impl(SpatialPadding* padding);
+  inline bool fuse_activation_impl(const FusedActivation& wanted);
+  std::string where() const {
+    return "operator " + std::to_string(index_) + " " + std::string(op_->name()) + ": ";
+  }
+
+  PlanBuilder* builder_;
+  const OperatorDef* op_ = nullptr;
+  int index_ = 0;
+  int64_t target_ = 0;
+  PlanMemory* memory_ = nullptr;
+  std::vector<Operand> inputs_, outputs_;
+  std::vector<int32_t> input_ids_, output_ids_;
+  std::vector<char> output_set_;
+  // Statements
+  KernelFn kernel_ = nullptr;
+  InputRowsFn input_rows_ = nullptr;
+  const void* params_ = nullptr;
+  int64_t rows_ = 1;
+  int64_t scratch_ = 0;
+  std::vector<Pair> in_place_;
+  Pair alias_;
+  std::vector<ConstantOutput> constant_outputs_;
+  bool side_effect_ = false;
+  bool foldable_ = true;
+  bool is_padding_ = false;
+  bool fused_away_ = false;
+  SpatialPadding padding_;
+  FusedActivation* activation_ = nullptr;
+};
+
+}  // namespace v1
+}  // namespace oneweight
+
+#endif  // ONEWEIGHT_PLAN_PREPARATION_H
