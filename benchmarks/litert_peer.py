@@ -76,6 +76,9 @@ def delegated_nodes(interpreter):
 
 
 def contexts(path, count, delegate):
+    import ai_edge_litert.interpreter  # noqa: F401  (its libraries belong to the base)
+    import numpy  # noqa: F401
+
     # Both sides take the base after a tiny model has been run and closed.
     tiny = os.environ.get("ONEWEIGHT_WARM_UP_MODEL")
     if tiny:

@@ -487,7 +487,9 @@ class PlanBuilder {
     const int end = static_cast<int>(order.size());
     for (size_t t = 0; t < n; ++t) {
       Buffer& buffer = buffers_[t];
-      buffer.bytes = plan_->tensors_[t].bytes = std::max<int64_t>(plan_->tensors_[t].bytes, plan_->tensors_[t].shape.bytes(plan_->tensors_[t].type));
+      PlanTensor& tensor = plan_->tensors_[t];
+      if (tensor.placement != Placement::constant) tensor.bytes = std::max<int64_t>(tensor.shape.bytes(tensor.type), 0);
+      buffer.bytes = tensor.bytes;
       if (info_[t].is_input) touch(static_cast<int>(t), 0), buffer.first = 0, buffer.last = end, buffer.has_input = true;
       if (info_[t].is_output || info_[t].keep) touch(static_cast<int>(t), end), buffer.has_output = info_[t].is_output;
     }
