@@ -2,6 +2,7 @@
 #ifndef ONEWEIGHT_CONTEXT_EXECUTION_CONTEXT_H
 #define ONEWEIGHT_CONTEXT_EXECUTION_CONTEXT_H
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -18,7 +19,16 @@
 namespace oneweight {
 inline namespace v1 {
 
+// Threads of the caller. run() calls task(argument, i) for every i in [0, count), at the same time if it likes, and
+// returns when all are done. It must not throw.
+struct Executor {
+  void (*run)(void* user, int count, void (*task)(void* argument, int i), void* argument) = nullptr;
+  void* user = nullptr;
+};
+
 struct RunOptions {
+  // Splits the rows of large steps among plan->workers() tasks. Answers are the same bits with or without.
+  const Executor* executor = nullptr;
   // Checked between steps: the run answers `cancelled` once it is true.
   const std::atomic<bool>* cancel = nullptr;
   // Checked between steps when it is not the epoch.
@@ -81,7 +91,12 @@ class ExecutionContext {
         if (should_stop(options)) return stopped(s);
         if (options.observer) options.observer(options.observer_user, s);
       }
-      step.kernel(KernelArgs{step.params, tensors, step.inputs, step.outputs, block_ + step.scratch_offset, {0, step.rows}, &state});
+      const KernelArgs args{step.params, tensors, step.inputs, step.outputs, block_ + step.scratch_offset, {0, step.rows}, &state};
+      if (options.executor && worth_splitting(step)) {
+        run_split(*options.executor, step, args);
+      } else {
+        step.kernel(args);
+      }
       if (state.failed()) [[unlikely]]
         return make_error(state.code(), "operator %d %s: %s", step.operator_index, plan.operator_name(step), state.message());
     }
@@ -192,6 +207,32 @@ class ExecutionContext {
   }
   Status stopped(int step) const {
     return make_error(ErrorCode::cancelled, "stopped before step %d of %zu", step, plan_->steps_.size());
+  }
+
+  // Waking threads costs microseconds: only steps that write this much are split.
+  static constexpr int64_t kSplitBytes = 32 * 1024;
+  bool worth_splitting(const Step& step) const {
+    return plan_->workers_ > 1 && step.rows > 1 && plan_->tensors_[step.outputs[0]].bytes >= kSplitBytes;
+  }
+  void run_split(const Executor& executor, const Step& step, const KernelArgs& whole) const {
+    struct Split {
+      const Step& step;
+      const KernelArgs& whole;
+      int64_t count;
+      std::atomic<bool> failed{false};
+    };
+    Split split{step, whole, std::min<int64_t>(plan_->workers_, step.rows)};
+    executor.run(executor.user, static_cast<int>(split.count), [](void* argument, int i) {
+      auto& s = *static_cast<Split*>(argument);
+      DenormalsFlushed denormals;
+      RunState state;
+      KernelArgs args = s.whole;
+      args.run = &state;
+      args.scratch += i * s.step.scratch_bytes;
+      args.rows = {s.step.rows * i / s.count, s.step.rows * (i + 1) / s.count};
+      s.step.kernel(args);
+      if (state.failed() && !s.failed.exchange(true)) *s.whole.run = state;
+    }, &split);
   }
 
   void copy_bound_outputs() {

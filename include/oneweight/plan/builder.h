@@ -44,6 +44,8 @@ class PlanBuilder {
   // Widened copies of stored constants are kept in the plan up to this size (biases, slopes).
   static constexpr int64_t kWidenBytes = 4 * 1024;
 
+  static constexpr int kMaxWorkers = 64;
+
   struct Tensor {
     int32_t producer = -1;           // operator index
     int32_t uses = 0;                // operator inputs and graph outputs
@@ -68,6 +70,7 @@ class PlanBuilder {
   Status run(std::shared_ptr<const ModelView> model) {
     plan_->model_ = std::move(model);
     plan_->target_ = target_;
+    plan_->workers_ = std::clamp(options_.workers, 1, kMaxWorkers);
     if (target_ == 0)
       return make_error(ErrorCode::unsupported, "no compiled processor target fits this processor and the target mask");
     ONEWEIGHT_RETURN_IF_ERROR(bind_graph());
@@ -530,7 +533,7 @@ class PlanBuilder {
       plan_->operands_.insert(plan_->operands_.end(), node->outputs.begin(), node->outputs.end());
       step.rows = p.rows_;
       step.input_rows = p.input_rows_;
-      step.scratch_bytes = p.scratch_;
+      step.scratch_bytes = (p.scratch_ + kAlignment - 1) / kAlignment * kAlignment;
       step.input_count = static_cast<int32_t>(node->inputs.size());
       step.output_count = static_cast<int32_t>(node->outputs.size());
       step.operator_index = p.index_;
@@ -588,7 +591,7 @@ class PlanBuilder {
     }
     const size_t first_scratch = items.size();
     for (int s = 0; s < end; ++s) {
-      items.push_back({plan.steps_[s].scratch_bytes, s, s, 0});
+      items.push_back({plan.steps_[s].scratch_bytes * (plan.steps_[s].rows > 1 ? plan.workers_ : 1), s, s, 0});
       plan.largest_scratch_ = std::max(plan.largest_scratch_, plan.steps_[s].scratch_bytes);
     }
     const int64_t arena = place_in_arena(items, kAlignment);

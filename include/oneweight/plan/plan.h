@@ -31,6 +31,8 @@ struct PlanOptions {
   int64_t target_mask = 0;
   // Fusion changes no integer answer; it can be switched off to compare or to read every tensor.
   bool fuse = true;
+  // Scratch for that many rows ranges of a step at one time (RunOptions::executor); at least 1.
+  int workers = 1;
   // Largest block of scratch a context may need, in bytes; 0 = no limit.
   int64_t memory_limit = 0;
 };
@@ -65,7 +67,7 @@ struct Step {
   int64_t rows = 1;
   InputRowsFn input_rows = nullptr;
   int64_t scratch_offset = 0;
-  int64_t scratch_bytes = 0;
+  int64_t scratch_bytes = 0;         // of one worker, a multiple of kAlignment
   int32_t input_count = 0;
   int32_t output_count = 0;
   int32_t operator_index = 0;        // in the subgraph
@@ -132,6 +134,7 @@ class Plan {
   // The largest scratch of a single step, and the step that holds most at one time.
   int64_t largest_scratch_bytes() const { return largest_scratch_; }
   int peak_step() const { return peak_step_; }
+  int workers() const { return workers_; }
   // Heap bytes of the plan itself (steps, parameters, derived constants), shared by all contexts.
   size_t plan_bytes() const {
     return sizeof(Plan) + memory_.total() + steps_.capacity() * sizeof(Step) +
@@ -171,6 +174,7 @@ class Plan {
   int64_t state_bytes_ = 0;
   int64_t largest_scratch_ = 0;
   int peak_step_ = 0;
+  int workers_ = 1;
   int64_t target_ = 0;
 };
 
