@@ -1,0 +1,91 @@
+// run() allocates nothing, locks nothing and calls no system, also when it reports an error.
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <linux/seccomp.h>
+#include <new>
+
+#include "tests/support/test_data.h"
+
+namespace {
+std::atomic<long> allocations{0};
+std::atomic<long> locks{0};
+}  // namespace
+
+// Counted replacements of what code in a run could reach.
+void* operator new(size_t bytes) {
+  ++allocations;
+  if (void* memory = std::malloc(bytes ? bytes : 1)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+extern "C" int pthread_mutex_lock(pthread_mutex_t* mutex) {
+  ++locks;
+  static auto* real = reinterpret_cast<int (*)(pthread_mutex_t*)>(dlsym(RTLD_NEXT, "pthread_mutex_lock"));
+  return real(mutex);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_CASE("a run allocates nothing and locks nothing", "[context]") {
+  for (const std::string& path : test_models()) {
+    INFO(path);
+    auto context = context_of(plan_of(path));
+    fill_inputs(context);
+    REQUIRE(context.run().ok());
+    const long allocated = allocations, locked = locks;
+    bool ok = true;
+    for (int i = 0; i < 10; ++i) ok = ok && context.run().ok();
+    CHECK(ok);
+    CHECK(allocations == allocated);
+    CHECK(locks == locked);
+  }
+}
+
+TEST_CASE("the counters of this file do count", "[context]") {
+  const long allocated = allocations, locked = locks;
+  delete new int(1);
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&mutex);
+  pthread_mutex_unlock(&mutex);
+  CHECK(allocations == allocated + 1);
+  CHECK(locks == locked + 1);
+}
+
+namespace {
+// Runs `work` in a child that may call the system no more than to exit; true when it got to the end.
+template <class Work>
+bool survives_without_system_calls(Work work) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0) _exit(3);
+    const bool ok = work();
+    syscall(SYS_exit, ok ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+}  // namespace
+
+TEST_CASE("a run calls no system", "[context]") {
+  for (const std::string& path : test_models()) {
+    INFO(path);
+    auto context = context_of(plan_of(path));
+    fill_inputs(context);
+    context.prefault();
+    CHECK(survives_without_system_calls([&] {
+      bool ok = true;
+      for (int i = 0; i < 3; ++i) ok = ok && context.run().ok();
+      return ok;
+    }));
+  }
+  CHECK_FALSE(survives_without_system_calls([] { return getppid() > 0; }));
+}
+#endif

@@ -1,0 +1,82 @@
+// Runs a plan with every tensor, and the scratch of every step, ending right before a page that may not be touched.
+#ifndef ONEWEIGHT_TESTS_SUPPORT_GUARDED_RUN_H
+#define ONEWEIGHT_TESTS_SUPPORT_GUARDED_RUN_H
+
+#include <sys/mman.h>
+
+#include <cstring>
+#include <vector>
+
+#include "oneweight/oneweight.h"
+
+// `bytes` of zeroed memory between two forbidden pages, at the end of its pages.
+class GuardedMemory {
+ public:
+  explicit GuardedMemory(size_t bytes) : pages_((bytes + kPage - 1) / kPage + 2), bytes_(bytes) {
+    base_ = static_cast<std::byte*>(mmap(nullptr, pages_ * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (pages_ > 2) mprotect(base_ + kPage, (pages_ - 2) * kPage, PROT_READ | PROT_WRITE);
+  }
+  GuardedMemory(GuardedMemory&& other) noexcept : base_(other.base_), pages_(other.pages_), bytes_(other.bytes_) { other.base_ = nullptr; }
+  GuardedMemory(const GuardedMemory&) = delete;
+  ~GuardedMemory() {
+    if (base_) munmap(base_, pages_ * kPage);
+  }
+  std::byte* data() const { return base_ + (pages_ - 1) * kPage - bytes_; }
+  void make_read_only() {
+    if (pages_ > 2) mprotect(base_ + kPage, (pages_ - 2) * kPage, PROT_READ);
+  }
+
+ private:
+  static constexpr size_t kPage = 4096;
+  std::byte* base_;
+  size_t pages_, bytes_;
+};
+
+// Memory of a whole plan. Tensors that share a buffer share it here too; constants are copied and read-only.
+class GuardedRun {
+ public:
+  explicit GuardedRun(const oneweight::Plan& plan) : plan_(plan), addresses_(plan.tensors().size(), nullptr) {
+    std::vector<int> memory_of_buffer(plan.tensors().size(), -1);
+    for (size_t t = 0; t < plan.tensors().size(); ++t) {
+      const oneweight::PlanTensor& tensor = plan.tensors()[t];
+      if (tensor.placement == oneweight::Placement::none) continue;
+      const bool shared = tensor.placement == oneweight::Placement::arena;
+      if (shared && memory_of_buffer[tensor.buffer] >= 0) {
+        addresses_[t] = memory_[memory_of_buffer[tensor.buffer]].data();
+        continue;
+      }
+      if (shared) memory_of_buffer[tensor.buffer] = static_cast<int>(memory_.size());
+      memory_.emplace_back(static_cast<size_t>(tensor.bytes));
+      addresses_[t] = memory_.back().data();
+      if (tensor.placement == oneweight::Placement::constant && tensor.bytes > 0) {
+        std::memcpy(addresses_[t], tensor.constant, static_cast<size_t>(tensor.bytes));
+        memory_.back().make_read_only();
+      }
+    }
+  }
+  std::byte* address(int tensor) const { return addresses_[tensor]; }
+
+  // As ExecutionContext::run, optionally in several bands of rows a step.
+  bool run(int64_t band = 0) {
+    oneweight::DenormalsFlushed denormals;
+    oneweight::RunState state;
+    for (const oneweight::Step& step : plan_.steps()) {
+      const GuardedMemory scratch(static_cast<size_t>(step.scratch_bytes));
+      const int64_t rows = band > 0 ? band : step.rows;
+      for (int64_t first = 0; first == 0 || first < step.rows; first += rows) {
+        step.kernel({step.params, addresses_.data(), step.inputs, step.outputs, scratch.data(),
+                     {first, std::min(first + rows, step.rows)}, &state});
+        if (state.failed()) return false;
+        if (rows == 0) break;
+      }
+    }
+    return true;
+  }
+
+ private:
+  const oneweight::Plan& plan_;
+  std::vector<GuardedMemory> memory_;
+  std::vector<std::byte*> addresses_;
+};
+
+#endif  // ONEWEIGHT_TESTS_SUPPORT_GUARDED_RUN_H
