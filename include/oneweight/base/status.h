@@ -82,7 +82,8 @@ class [[nodiscard]] Expected {
   std::variant<T, Status> state_;
 };
 
-#if defined(__GNUC__)
+// Formats are checked on hosted systems; on bare metal int32_t may be long, which is as wide there.
+#if defined(__GNUC__) && (defined(__unix__) || defined(__APPLE__))
 #define ONEWEIGHT_PRINTF(format_at, args_at) __attribute__((format(printf, format_at, args_at)))
 #else
 #define ONEWEIGHT_PRINTF(format_at, args_at)

@@ -540,7 +540,7 @@ class PlanBuilder {
       plan_->steps_.push_back(step);
     }
   }
-  void touch(int t, int step) {
+  void touch(int t, int32_t step) {
     Buffer& buffer = buffers_[t];
     buffer.first = std::min(buffer.first, step);
     buffer.last = std::max(buffer.last, step);
@@ -607,7 +607,7 @@ class PlanBuilder {
       if (alive > most) most = alive, plan.peak_step_ = s;
     }
   }
-  void see(int t, int step) {
+  void see(int t, int32_t step) {
     PlanTensor& tensor = plan_->tensors_[t];
     tensor.first_step = std::min(tensor.first_step, step);
     tensor.last_step = std::max(tensor.last_step, step);
