@@ -70,10 +70,11 @@ class [[nodiscard]] Expected {
   explicit operator bool() const { return ok(); }
   T& value() & { return *std::get_if<0>(&state_); }
   const T& value() const& { return *std::get_if<0>(&state_); }
-  T&& value() && { return std::move(*std::get_if<0>(&state_)); }
+  // By value, so that `for (float& f : *context.input<float>(0))` does not look into a temporary.
+  T value() && { return std::move(*std::get_if<0>(&state_)); }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
-  T&& operator*() && { return std::move(*this).value(); }
+  T operator*() && { return std::move(*this).value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
   Status status() const { return ok() ? Status() : *std::get_if<1>(&state_); }
