@@ -1,9 +1,6 @@
 // Damaged, foreign and contradictory files are refused with a sentence; nothing crashes, hangs or takes
 // memory without bound. Meant to run under address and undefined-behaviour sanitizers too.
-#include "oneweight/model/model_view.h"
-
 #include <catch2/catch_test_macros.hpp>
-
 #include <cstring>
 #include <functional>
 #include <initializer_list>
@@ -13,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "oneweight/model/model_view.h"
 #include "support/model_builder.h"
 
 namespace oneweight {
@@ -37,9 +35,7 @@ ModelBuilder good_model() {
   m.tensor(TensorType::float32, {2, 3}, "sparse").values<float>({1, 2}).spec().sparsity =
       SparsitySpec{{0, 1}, {}, {{false, 2, 4, {}, {}}, {true, 0, 2, {0, 1, 2}, {2, 0}}}};
   m.op(BuiltinOperator::fully_connected, {x, w, b}, {y}).version(9).options(8).field<int8_t>(0, 1);
-  m.op(BuiltinOperator::reshape, {y}, {m.tensor(TensorType::float32, {3}, "z")})
-      .options(17)
-      .vector<int32_t>(0, {-1});
+  m.op(BuiltinOperator::reshape, {y}, {m.tensor(TensorType::float32, {3}, "z")}).options(17).vector<int32_t>(0, {-1});
   m.inputs({x}).outputs({6});
   m.signature("serve", 0, {{"in", 0}}, {{"out", 6}});
   m.spec.metadata.push_back({"note", {7, 8, 9}});
@@ -64,62 +60,130 @@ TEST_CASE("contradictions are refused with place and numbers", "[model][malforme
   const Refusal refusals[] = {
       {"foreign identifier", [](auto& m) { m.spec.identifier = "ABCD"; }, {"'ABCD'", "'TFL3'"}},
       {"version", [](auto& m) { m.spec.version = 2; }, {"version is 2"}, ErrorCode::unsupported},
-      {"no subgraphs", [](auto& m) { m.spec.subgraphs.clear(); m.spec.signatures.clear(); }, {"no subgraphs"}},
+      {"no subgraphs",
+       [](auto& m) {
+         m.spec.subgraphs.clear();
+         m.spec.signatures.clear();
+       },
+       {"no subgraphs"}},
       {"opcode index", [](auto& m) { op(m, 0).code = 9; }, {"operator 0", "code 9", "lists 2"}},
-      {"unknown operator", [](auto& m) { m.spec.codes[1].builtin = 999; }, {"operator 1", "999"},
+      {"unknown operator",
+       [](auto& m) { m.spec.codes[1].builtin = 999; },
+       {"operator 1", "999"},
        ErrorCode::unsupported},
-      {"negative operator", [](auto& m) { m.spec.codes[1] = {-4, -9, 1, {}}; }, {"operator 1", "-4"}},
+      {"negative operator",
+       [](auto& m) {
+         m.spec.codes[1] = {-4, -9, 1, {}};
+       },
+       {"operator 1", "-4"}},
       {"operator version", [](auto& m) { m.spec.codes[1].version = 0; }, {"operator 1", "version is 0"}},
-      {"custom without name", [](auto& m) { m.spec.codes[1] = {32, 32, 1, {}}; }, {"operator 1", "without a name"}},
-      {"operator input", [](auto& m) { op(m, 0).inputs[1] = 70; },
+      {"custom without name",
+       [](auto& m) {
+         m.spec.codes[1] = {32, 32, 1, {}};
+       },
+       {"operator 1", "without a name"}},
+      {"operator input",
+       [](auto& m) { op(m, 0).inputs[1] = 70; },
        {"operator 0 (FULLY_CONNECTED)", "input 1", "tensor 70", "7 tensors"}},
       {"operator input below -1", [](auto& m) { op(m, 0).inputs[1] = -2; }, {"input 1", "tensor -2"}},
       {"operator output", [](auto& m) { op(m, 1).outputs[0] = 7; }, {"operator 1 (RESHAPE)", "output 0", "tensor 7"}},
       {"operator output -1", [](auto& m) { op(m, 1).outputs[0] = -1; }, {"output 0", "tensor -1"}},
       {"operator intermediate", [](auto& m) { op(m, 1).intermediates = {1 << 30}; }, {"intermediate 0"}},
       {"operator writes a constant", [](auto& m) { op(m, 1).outputs[0] = 2; }, {"writes tensor 2"}},
-      {"graph input", [](auto& m) { m.spec.subgraphs[0].inputs = {0, 7}; }, {"subgraph 0", "input 1", "tensor 7"}},
+      {"graph input",
+       [](auto& m) {
+         m.spec.subgraphs[0].inputs = {0, 7};
+       },
+       {"subgraph 0", "input 1", "tensor 7"}},
       {"graph output", [](auto& m) { m.spec.subgraphs[0].outputs = {-1}; }, {"subgraph 0", "output 0", "tensor -1"}},
       {"signature subgraph", [](auto& m) { m.spec.signatures[0].subgraph = 3; }, {"'serve'", "subgraph 3"}},
-      {"signature tensor", [](auto& m) { m.spec.signatures[0].outputs[0].second = 4000000000u; },
+      {"signature tensor",
+       [](auto& m) { m.spec.signatures[0].outputs[0].second = 4000000000u; },
        {"'serve'", "output 0", "4000000000"}},
       {"buffer index", [](auto& m) { tensor(m, 1).buffer = 900; }, {"tensor 1 ('w')", "buffer 900"}},
-      {"external buffer", [](auto& m) { tensor(m, 1).external_buffer = 5; }, {"external buffer 5"},
+      {"external buffer",
+       [](auto& m) { tensor(m, 1).external_buffer = 5; },
+       {"external buffer 5"},
        ErrorCode::unsupported},
       {"unknown type", [](auto& m) { tensor(m, 0).type = 100; }, {"tensor 0 ('x')", "100"}, ErrorCode::unsupported},
       {"negative type", [](auto& m) { tensor(m, 0).type = -1; }, {"tensor 0 ('x')", "-1"}},
       {"rank", [](auto& m) { tensor(m, 0).shape.assign(9, 1); }, {"rank is 9"}},
       {"negative extent", [](auto& m) { tensor(m, 0).shape[1] = -2; }, {"extent 1 is -2"}},
-      {"negative signature", [](auto& m) { tensor(m, 0).shape_signature = {1, -7}; }, {"extent 1", "-7"}},
+      {"negative signature",
+       [](auto& m) {
+         tensor(m, 0).shape_signature = {1, -7};
+       },
+       {"extent 1", "-7"}},
       {"product overflows", [](auto& m) { tensor(m, 0).shape.assign(4, 1 << 20); }, {"does not fit 64 bits"}},
-      {"bytes overflow", [](auto& m) { tensor(m, 0).shape = {1 << 30, 1 << 30, 4}; }, {"does not fit 64 bits"}},
+      {"bytes overflow",
+       [](auto& m) {
+         tensor(m, 0).shape = {1 << 30, 1 << 30, 4};
+       },
+       {"does not fit 64 bits"}},
       {"constant too short", [](auto& m) { tensor(m, 2).shape = {4}; }, {"takes 16 bytes", "has 12"}},
       {"constant too long", [](auto& m) { tensor(m, 2).shape = {2}; }, {"takes 8 bytes", "has 12"}},
       {"constant of an empty shape", [](auto& m) { tensor(m, 2).shape = {0}; }, {"takes 0 bytes"}},
-      {"packed too long", [](auto& m) { tensor(m, 2).type = 17; tensor(m, 2).shape = {22}; }, {"takes 11", "has 12"}},
+      {"packed too long",
+       [](auto& m) {
+         tensor(m, 2).type = 17;
+         tensor(m, 2).shape = {22};
+       },
+       {"takes 11", "has 12"}},
       {"variable with data", [](auto& m) { tensor(m, 2).is_variable = true; }, {"variable"}},
       {"scale NaN", [nan](auto& m) { tensor(m, 1).scales[2] = nan; }, {"scale 2", "nan"}},
       {"scale infinite", [infinity](auto& m) { tensor(m, 1).scales[1] = infinity; }, {"scale 1", "inf"}},
       {"scale negative", [](auto& m) { tensor(m, 1).scales[0] = -0.5f; }, {"scale 0", "-0.5"}},
-      {"scale count", [](auto& m) { tensor(m, 1).scales = {1, 2}; }, {"2 scales", "3 indices"}},
+      {"scale count",
+       [](auto& m) {
+         tensor(m, 1).scales = {1, 2};
+       },
+       {"2 scales", "3 indices"}},
       {"axis", [](auto& m) { tensor(m, 1).axis = 2; }, {"axis is 2", "rank is 2"}},
       {"axis negative", [](auto& m) { tensor(m, 1).axis = -1; }, {"axis is -1"}},
-      {"zero point count", [](auto& m) { tensor(m, 1).zero_points = {0, 0}; }, {"2 zero points", "3 scales"}},
+      {"zero point count",
+       [](auto& m) {
+         tensor(m, 1).zero_points = {0, 0};
+       },
+       {"2 zero points", "3 scales"}},
       {"zero point range", [](auto& m) { tensor(m, 1).zero_points[1] = int64_t{1} << 40; }, {"zero point 1"}},
-      {"block scales", [](auto& m) { tensor(m, 1).blockwise = true; tensor(m, 1).block_size = 32;
-                                     tensor(m, 1).block_scales = 99; }, {"tensor 1", "99"}},
-      {"block size", [](auto& m) { tensor(m, 1).blockwise = true; tensor(m, 1).block_size = -1; },
+      {"block scales",
+       [](auto& m) {
+         tensor(m, 1).blockwise = true;
+         tensor(m, 1).block_size = 32;
+         tensor(m, 1).block_scales = 99;
+       },
+       {"tensor 1", "99"}},
+      {"block size",
+       [](auto& m) {
+         tensor(m, 1).blockwise = true;
+         tensor(m, 1).block_size = -1;
+       },
        {"block size is -1"}},
       {"string count", [](auto& m) { (*tensor(m, 4).data)[0] = 200; }, {"200 strings"}},
       {"string offset", [](auto& m) { (*tensor(m, 4).data)[8] = 250; }, {"2 strings", "damaged"}},
       {"strings cut", [](auto& m) { tensor(m, 4).data->resize(3); }, {"damaged"}},
-      {"sparse order", [](auto& m) { tensor(m, 5).sparsity->traversal_order = {0, 0}; }, {"permutation"}},
-      {"sparse order range", [](auto& m) { tensor(m, 5).sparsity->traversal_order = {0, 2}; }, {"permutation"}},
-      {"sparse rank", [](auto& m) { tensor(m, 5).sparsity->traversal_order = {0, 1, 2}; }, {"rank 2", "3 dimensions"}},
-      {"sparse block map", [](auto& m) {
+      {"sparse order",
+       [](auto& m) {
+         tensor(m, 5).sparsity->traversal_order = {0, 0};
+       },
+       {"permutation"}},
+      {"sparse order range",
+       [](auto& m) {
+         tensor(m, 5).sparsity->traversal_order = {0, 2};
+       },
+       {"permutation"}},
+      {"sparse rank",
+       [](auto& m) {
+         tensor(m, 5).sparsity->traversal_order = {0, 1, 2};
+       },
+       {"rank 2", "3 dimensions"}},
+      {"sparse block map",
+       [](auto& m) {
          tensor(m, 5).sparsity->traversal_order = {0, 1, 2};
          tensor(m, 5).sparsity->block_map = {5};
-         tensor(m, 5).sparsity->dimensions.push_back({false, 1, 4, {}, {}}); }, {"axis 5"}},
+         tensor(m, 5).sparsity->dimensions.push_back({false, 1, 4, {}, {}});
+       },
+       {"axis 5"}},
       {"sparse size", [](auto& m) { tensor(m, 5).sparsity->dimensions[0].dense_size = -1; }, {"size -1"}},
       {"sparse segments", [](auto& m) { tensor(m, 5).sparsity->dimensions[1].segments.clear(); }, {"no segments"}},
   };
@@ -205,7 +269,11 @@ TEST_CASE("any byte changed never crashes", "[model][malformed]") {
   const int x = second.tensor(TensorType::float32, {1, 8, 8, 3}, "x");
   const int w = second.tensor(TensorType::float32, {4, 3, 3, 3}, "w").values(std::vector<float>(108, 0.5f));
   const int y = second.tensor(TensorType::float32, {1, 8, 8, 4}, "y");
-  second.op(BuiltinOperator::conv_2d, {x, w, -1}, {y}).options(1).field<int8_t>(0, 0).field<int32_t>(1, 1).field<int32_t>(2, 1);
+  second.op(BuiltinOperator::conv_2d, {x, w, -1}, {y})
+      .options(1)
+      .field<int8_t>(0, 0)
+      .field<int32_t>(1, 1)
+      .field<int32_t>(2, 1);
   second.op(BuiltinOperator::stablehlo_pad, {y, y}, {second.tensor(TensorType::float32, {1})})
       .options_2(10)
       .vector<int64_t>(0, {1, 2, 3, 4})
@@ -276,6 +344,11 @@ TEST_CASE("tables shared many times do not blow up memory or time", "[model][mal
   CHECK(status.code() == ErrorCode::invalid_model);
   CHECK(status.message().find("decoded structure") != std::string::npos);
   CHECK_FALSE(open_status(shared_tables(200000, 2000)).ok());
+
+  ModelBuilder m;  // 600 tensors read one table of 20000 strings: 48 MB of a file of 0.1 MB
+  m.tensor(TensorType::string, {20000}).strings(std::vector<std::string>(20000));
+  for (int i = 0; i < 600; ++i) m.tensor(TensorType::string, {20000}).spec().buffer = 1;
+  CHECK(open_status(m.build()).message().find("too many tensors of strings") != std::string::npos);
 }
 
 }  // namespace

@@ -1,12 +1,15 @@
 // Opening and decoding good models, from every source of bytes.
 #include "oneweight/model/model_view.h"
 
-#include <catch2/catch_test_macros.hpp>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <bit>
+#include <catch2/catch_test_macros.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -242,6 +245,41 @@ TEST_CASE("buffers behind the flatbuffer are found by their file offsets", "[mod
   CHECK(graph.operators[1].custom_options[4] == std::byte{5});
 }
 
+TEST_CASE("buffers beyond 4 GiB of a file are found", "[model]") {
+  if constexpr (sizeof(size_t) < 8) SKIP("needs a 64-bit address space");
+  ModelBuilder m = dense_model();
+  m.spec.buffers_at_end = true;
+  m.spec.metadata.clear();
+  FileBytes bytes = m.build();
+  // The two constants become one place far behind, in a file with a hole.
+  const uint64_t far = (uint64_t{4} << 30) + 8;
+  const auto near_model = must_open(bytes);
+  const SubgraphDef& graph = near_model->subgraphs()[0];
+  int patched = 0;
+  for (const int tensor : {1, 2}) {
+    const auto at = static_cast<uint64_t>(graph.tensors[tensor].data.data() - bytes.data());
+    for (size_t i = 0; i + 8 <= bytes.size(); ++i) {
+      if (std::memcmp(&bytes[i], &at, 8) != 0) continue;
+      std::memcpy(&bytes[i], &far, 8);
+      ++patched;
+    }
+  }
+  REQUIRE(patched == 2);
+  const TemporaryFile file(bytes);
+  const float values[] = {1.5f, 2.5f, 3.5f};
+  if (::pwrite(file.descriptor(), values, 12, static_cast<off_t>(far)) != 12)
+    SKIP("the file system has no large files");
+  auto model = ModelView::open(file.path());
+  INFO(model.status().message());
+  REQUIRE(model.ok());
+  const TensorDef& bias = (*model)->subgraphs()[0].tensors[2];
+  float read[3];
+  std::memcpy(read, bias.data.data(), 12);
+  CHECK(read[2] == 3.5f);
+  REQUIRE(::ftruncate(file.descriptor(), static_cast<off_t>(far + 11)) == 0);
+  CHECK(ModelView::open(file.path()).status().code() == ErrorCode::invalid_model);
+}
+
 TEST_CASE("operator numbers: the older 8-bit field, the newer one, both", "[model]") {
   for (const auto& [deprecated, builtin, want] :
        {std::tuple<int8_t, int32_t, BuiltinOperator>{3, 0, BuiltinOperator::conv_2d},
@@ -262,7 +300,10 @@ TEST_CASE("options: widths, vectors, strings, both unions", "[model]") {
   const int x = m.tensor(TensorType::float32, {2, 3});
   const int y = m.tensor(TensorType::float32, {3, 2});
   m.op(BuiltinOperator::reshape, {x}, {y}).options(17).vector<int32_t>(0, {3, -1});
-  m.op(BuiltinOperator::random_uniform, {x}, {y}).options(114).field<int64_t>(0, -3).field<int64_t>(1, int64_t{1} << 40);
+  m.op(BuiltinOperator::random_uniform, {x}, {y})
+      .options(114)
+      .field<int64_t>(0, -3)
+      .field<int64_t>(1, int64_t{1} << 40);
   m.op(BuiltinOperator::var_handle, {}, {y}).options(111).text(0, "box").text(1, "name");
   m.op(BuiltinOperator::bucketize, {x}, {y}).options(115).vector<float>(0, {1.5f, -2.0f});
   m.op(BuiltinOperator::leaky_relu, {x}, {y}).options(75).field<float>(0, 0.25f);

@@ -174,9 +174,13 @@ class ModelWriter {
   };
 
   template <class T>
-  Any vector(const std::vector<T>& values) { return Any(b_->CreateVector(values).o); }
+  Any vector(const std::vector<T>& values) {
+    return Any(b_->CreateVector(values).o);
+  }
   template <class T>
-  Any vector_or_none(const std::vector<T>& values) { return values.empty() ? Any() : vector(values); }
+  Any vector_or_none(const std::vector<T>& values) {
+    return values.empty() ? Any() : vector(values);
+  }
   Any tables(const std::vector<Any>& all) { return Any(b_->CreateVector(all).o); }
   Any text(const std::string& s) { return Any(b_->CreateString(s).o); }
 
@@ -402,8 +406,13 @@ class ModelBuilder {
     operator int() const { return index_; }
     TensorSpec& spec() const { return m_.spec.subgraphs[graph_].tensors[static_cast<size_t>(index_)]; }
     template <class T>
-    TensorRef& values(const std::vector<T>& values) { return bytes(bytes_of(values)); }
-    TensorRef& bytes(std::vector<uint8_t> bytes) { spec().data = std::move(bytes); return *this; }
+    TensorRef& values(const std::vector<T>& values) {
+      return bytes(bytes_of(values));
+    }
+    TensorRef& bytes(std::vector<uint8_t> bytes) {
+      spec().data = std::move(bytes);
+      return *this;
+    }
     TensorRef& strings(const std::vector<std::string>& strings) { return bytes(string_tensor_bytes(strings)); }
     TensorRef& quantized(float scale, int64_t zero_point) { return quantized({scale}, {zero_point}, 0); }
     TensorRef& quantized(std::vector<float> scales, std::vector<int64_t> zero_points, int32_t axis) {
@@ -412,8 +421,14 @@ class ModelBuilder {
       spec().axis = axis;
       return *this;
     }
-    TensorRef& signature(std::vector<int32_t> shape) { spec().shape_signature = std::move(shape); return *this; }
-    TensorRef& variable() { spec().is_variable = true; return *this; }
+    TensorRef& signature(std::vector<int32_t> shape) {
+      spec().shape_signature = std::move(shape);
+      return *this;
+    }
+    TensorRef& variable() {
+      spec().is_variable = true;
+      return *this;
+    }
 
    private:
     ModelBuilder& m_;
@@ -426,9 +441,15 @@ class ModelBuilder {
    public:
     OperatorRef(ModelBuilder& m, size_t graph, size_t index) : m_(m), graph_(graph), index_(index) {}
     OperatorSpec& spec() const { return m_.spec.subgraphs[graph_].operators[index_]; }
-    OperatorRef& version(int32_t version) { m_.spec.codes[spec().code].version = version; return *this; }
+    OperatorRef& version(int32_t version) {
+      m_.spec.codes[spec().code].version = version;
+      return *this;
+    }
     // Union tag of BuiltinOptions; fields follow.
-    OperatorRef& options(uint8_t type) { spec().options.type = type; return *this; }
+    OperatorRef& options(uint8_t type) {
+      spec().options.type = type;
+      return *this;
+    }
     // Union tag of BuiltinOptions2 (STABLEHLO operators, DILATE, REDUCE_WINDOW).
     OperatorRef& options_2(uint8_t type) {
       spec().options.second = true;
@@ -442,9 +463,7 @@ class ModelBuilder {
     OperatorRef& vector(int number, const std::vector<T>& values) {
       return add({number, sizeof(T), true, false, bytes_of(values)});
     }
-    OperatorRef& text(int number, const std::string& s) {
-      return add({number, 1, true, true, {s.begin(), s.end()}});
-    }
+    OperatorRef& text(int number, const std::string& s) { return add({number, 1, true, true, {s.begin(), s.end()}}); }
     OperatorRef& custom_options(std::vector<uint8_t> bytes) {
       spec().custom_options = std::move(bytes);
       return *this;
@@ -457,7 +476,10 @@ class ModelBuilder {
    private:
     template <class T>
     using Plain = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
-    OperatorRef& add(FieldSpec field) { spec().options.fields.push_back(std::move(field)); return *this; }
+    OperatorRef& add(FieldSpec field) {
+      spec().options.fields.push_back(std::move(field));
+      return *this;
+    }
     ModelBuilder& m_;
     size_t graph_;
     size_t index_;

@@ -115,7 +115,7 @@ class Bytes {
 
  private:
   struct AlignedDelete {
-    void operator()(std::byte* p) const { ::operator delete(p, std::align_val_t{64}); }
+    void operator()(std::byte* p) const { ::operator delete (p, std::align_val_t{64}); }
   };
   struct Unmap {
     size_t size;
@@ -130,7 +130,7 @@ class Bytes {
 
   static Expected<Bytes> allocate(size_t size) {
     Bytes result;
-    result.copy_.reset(static_cast<std::byte*>(::operator new(size, std::align_val_t{64}, std::nothrow)));
+    result.copy_.reset(static_cast<std::byte*>(::operator new (size, std::align_val_t{64}, std::nothrow)));
     if (!result.copy_) return make_error(ErrorCode::out_of_memory, "no memory for a copy of %zu bytes", size);
     result.view_ = {result.copy_.get(), size};
     return result;

@@ -43,8 +43,8 @@ class ModelDecoder {
     ONEWEIGHT_RETURN_IF_ERROR(verify());
     model->version = root_->version();
     if (model->version != schema::kSchemaVersion) {
-      return make_error(ErrorCode::unsupported, "the schema version is %u; only version %u is known",
-                        model->version, schema::kSchemaVersion);
+      return make_error(ErrorCode::unsupported, "the schema version is %u; only version %u is known", model->version,
+                        schema::kSchemaVersion);
     }
     ONEWEIGHT_RETURN_IF_ERROR(copy_text(root_->description(), &model->description));
     if (root_->subgraphs().size() == 0) return invalid("the model has no subgraphs");
@@ -264,8 +264,7 @@ class ModelDecoder {
 
   Status decode_quantization(const schema::QuantizationParameters& from, const TensorDef& tensor, Quantization* to) {
     if (from.details_type() == schema::QuantizationParameters::kMultiAxis) {
-      return make_error(ErrorCode::unsupported, "%s: quantisation along several axes is not supported",
-                        where_.c_str());
+      return make_error(ErrorCode::unsupported, "%s: quantisation along several axes is not supported", where_.c_str());
     }
     if (const auto* blocks = from.blockwise()) {
       to->block_scales_tensor = blocks->scales();
@@ -318,9 +317,10 @@ class ModelDecoder {
     const auto count = static_cast<int64_t>(graph.tensors.size());
     if (q.block_scales_tensor < 0 || q.block_scales_tensor >= count || q.block_zero_points_tensor < -1 ||
         q.block_zero_points_tensor >= count) {
-      return invalid("%s: the scales and zero points of its blocks are tensors %d and %d, but the subgraph has %lld "
-                     "tensors", where_.c_str(), q.block_scales_tensor, q.block_zero_points_tensor,
-                     static_cast<long long>(count));
+      return invalid(
+          "%s: the scales and zero points of its blocks are tensors %d and %d, but the subgraph has %lld "
+          "tensors",
+          where_.c_str(), q.block_scales_tensor, q.block_zero_points_tensor, static_cast<long long>(count));
     }
     return Status();
   }
@@ -334,8 +334,10 @@ class ModelDecoder {
     const size_t rank = static_cast<size_t>(tensor->shape.rank());
     const size_t count = sparsity->traversal_order.size();
     if (dimensions.size() != count || count != rank + sparsity->block_map.size() || count > 2 * kMaxRank) {
-      return invalid("%s: sparse with rank %zu, %zu dimensions in the traversal order, %zu in the block map and %u "
-                     "described", where_.c_str(), rank, count, sparsity->block_map.size(), dimensions.size());
+      return invalid(
+          "%s: sparse with rank %zu, %zu dimensions in the traversal order, %zu in the block map and %u "
+          "described",
+          where_.c_str(), rank, count, sparsity->block_map.size(), dimensions.size());
     }
     uint32_t seen = 0;
     for (const int32_t d : sparsity->traversal_order) {
@@ -375,8 +377,7 @@ class ModelDecoder {
       case schema::DimensionMetadata::kInt32: return widen(from.index_values<int32_t>(which), to);
       case schema::DimensionMetadata::kUint16: return widen(from.index_values<uint16_t>(which), to);
       case schema::DimensionMetadata::kUint8: return widen(from.index_values<uint8_t>(which), to);
-      default:
-        return invalid("%s: a sparse index vector has type number %u", where_.c_str(), from.index_type(which));
+      default: return invalid("%s: a sparse index vector has type number %u", where_.c_str(), from.index_type(which));
     }
   }
 
@@ -389,7 +390,7 @@ class ModelDecoder {
   }
 
   // Length of a constant against its shape.
-  Status check_constant(const TensorDef& tensor) const {
+  Status check_constant(const TensorDef& tensor) {
     if (tensor.data.empty()) return Status();
     if (tensor.is_variable) return invalid("%s: a variable that has constant data", where_.c_str());
     if (tensor.sparsity) return Status();
@@ -405,11 +406,14 @@ class ModelDecoder {
   }
 
   // Strings: int32 count, count + 1 offsets from the start of the buffer, characters.
-  Status check_strings(const TensorDef& tensor) const {
+  Status check_strings(const TensorDef& tensor) {
     const Span data = tensor.data;
     const uint64_t count = data.size() >= 4 ? schema::load<uint32_t>(data.data()) : 0;
     const uint64_t header = 4 * (count + 2);
     bool good = data.size() >= 8 && header <= data.size();
+    if (good && (scanned_ += header) > limit_) {  // many tensors may share one table
+      return invalid("%s: too many tensors of strings for a file of %zu bytes", where_.c_str(), file_.size());
+    }
     uint64_t last = header;
     for (uint64_t i = 0; good && i <= count; ++i) {
       const uint32_t offset = schema::load<uint32_t>(data.data() + 4 * (i + 1));
@@ -425,8 +429,7 @@ class ModelDecoder {
   Status decode_operator(const schema::Operator& from, const SubgraphDef& graph, OperatorDef* op) {
     const auto codes = root_->operator_codes();
     if (from.opcode_index() >= codes.size()) {
-      return invalid("%s: operator code %u, but the model lists %u", where_.c_str(), from.opcode_index(),
-                     codes.size());
+      return invalid("%s: operator code %u, but the model lists %u", where_.c_str(), from.opcode_index(), codes.size());
     }
     const schema::OperatorCode& code = codes[from.opcode_index()];
     // Files older than the 32-bit field have only the first; newer ones put min(code, 127) there.
@@ -459,9 +462,9 @@ class ModelDecoder {
     ONEWEIGHT_RETURN_IF_ERROR(decode_custom_options(from, op));
     ONEWEIGHT_RETURN_IF_ERROR(
         decode_options_of(from.options(), from.options_type(), schema::OptionsUnion::options, op));
-    return op->options.type != 0 ? Status()
-                                 : decode_options_of(from.options_2(), from.options_2_type(),
-                                                     schema::OptionsUnion::options_2, op);
+    return op->options.type != 0
+               ? Status()
+               : decode_options_of(from.options_2(), from.options_2_type(), schema::OptionsUnion::options_2, op);
   }
 
   Status decode_custom_options(const schema::Operator& from, OperatorDef* op) {
@@ -471,9 +474,11 @@ class ModelDecoder {
       data = {reinterpret_cast<const std::byte*>(small.data()), small.size()};
     } else if (from.large_custom_options_offset() > 1) {
       if (!range(from.large_custom_options_offset(), from.large_custom_options_size(), &data)) {
-        return invalid("%s: custom options at offset %llu with size %llu reach beyond the end of the file of %zu "
-                       "bytes", where_.c_str(), static_cast<unsigned long long>(from.large_custom_options_offset()),
-                       static_cast<unsigned long long>(from.large_custom_options_size()), file_.size());
+        return invalid(
+            "%s: custom options at offset %llu with size %llu reach beyond the end of the file of %zu "
+            "bytes",
+            where_.c_str(), static_cast<unsigned long long>(from.large_custom_options_offset()),
+            static_cast<unsigned long long>(from.large_custom_options_size()), file_.size());
       }
     }
     ONEWEIGHT_RETURN_IF_ERROR(charge(data.size()));
@@ -516,8 +521,7 @@ class ModelDecoder {
       where_ = format_text("signature %u ('%s')", i, to.key.substr(0, 200).c_str());
       to.subgraph = from.subgraph_index();
       if (to.subgraph >= model->subgraphs.size()) {
-        return invalid("%s: subgraph %u, but the model has %zu", where_.c_str(), to.subgraph,
-                       model->subgraphs.size());
+        return invalid("%s: subgraph %u, but the model has %zu", where_.c_str(), to.subgraph, model->subgraphs.size());
       }
       const SubgraphDef& graph = model->subgraphs[to.subgraph];
       ONEWEIGHT_RETURN_IF_ERROR(decode_arguments(from.inputs(), graph, "input", &to.inputs));
@@ -562,6 +566,7 @@ class ModelDecoder {
   Span file_;
   uint64_t limit_ = 0;
   uint64_t used_ = 0;
+  uint64_t scanned_ = 0;  // bytes of string tables read
   const schema::Model* root_ = nullptr;
   std::vector<BufferRange> buffers_;
   std::string where_;  // of what is being decoded, for messages

@@ -5,18 +5,17 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "oneweight/base/shape.h"
 #include "oneweight/base/types.h"
 #include "oneweight/schema/builtin_operator.h"
+#include "oneweight/schema/options_view.h"
 
 namespace oneweight {
 inline namespace v1 {
@@ -36,10 +35,10 @@ struct Quantization {
 // Sparse storage of a constant, as in the format's SparsityParameters. The sizes of the vectors fit the
 // tensor's rank; segments and indices themselves are unchecked.
 struct SparsityDimension {
-  bool sparse = false;               // dense, or compressed (CSR)
-  int32_t dense_size = 0;            // dense only, >= 0
-  std::vector<int32_t> segments;     // sparse only, not empty
-  std::vector<int32_t> indices;      // sparse only
+  bool sparse = false;            // dense, or compressed (CSR)
+  int32_t dense_size = 0;         // dense only, >= 0
+  std::vector<int32_t> segments;  // sparse only, not empty
+  std::vector<int32_t> indices;   // sparse only
 };
 struct Sparsity {
   std::vector<int32_t> traversal_order;       // a permutation of the dimensions
@@ -50,55 +49,24 @@ struct Sparsity {
 struct TensorDef {
   std::string name;
   TensorType type = TensorType::float32;
-  Shape shape;                       // -1 never occurs: unknown extents are 1 here ...
-  Shape shape_signature;             // ... and -1 here; rank 0 when the file has no (fitting) signature
-  bool has_rank = true;              // false: rank 0 and the file does not call it a scalar (old files never do)
-  bool is_variable = false;          // keeps its value from run to run, per context
+  Shape shape;               // -1 never occurs: unknown extents are 1 here ...
+  Shape shape_signature;     // ... and -1 here; rank 0 when the file has no (fitting) signature
+  bool has_rank = true;      // false: rank 0 and the file does not call it a scalar (old files never do)
+  bool is_variable = false;  // keeps its value from run to run, per context
   Quantization quantization;
   std::unique_ptr<const Sparsity> sparsity;  // null when dense
   // The constant's bytes inside the model's memory (unaligned), or empty for computed tensors. A dense
   // constant of fixed-size type has exactly shape.bytes(type) of them (checked when opened).
   std::span<const std::byte> data;
-  bool is_constant = false;          // true also for constants without elements
+  bool is_constant = false;  // true also for constants without elements
   uint32_t buffer = 0;
-};
-
-// Scalar fields and vectors of an operator's options table, by field number of the TFLite schema. Raw
-// bits are copied when the model is opened; the operator that reads them knows their types.
-class OptionsView {
- public:
-  struct Field { uint64_t bits = 0; bool present = false; };
-  std::vector<Field> fields;
-  // Field number, elements widened; float elements as their 32 bits, strings as their bytes.
-  std::vector<std::pair<int, std::vector<int64_t>>> vectors;
-  uint8_t type = 0;                  // BuiltinOptions or BuiltinOptions2 union tag, 0 = none
-
-  // Field `number` as T (an arithmetic type of at most 8 bytes), or `otherwise` when absent.
-  template <class T>
-  T get(int number, T otherwise) const {
-    static_assert(sizeof(T) <= sizeof(uint64_t));
-    if (number < 0 || static_cast<size_t>(number) >= fields.size() || !fields[number].present) return otherwise;
-    if constexpr (std::is_same_v<T, bool>) {
-      return (fields[number].bits & 0xff) != 0;  // any byte but 0 is true
-    } else {
-      T value;
-      std::memcpy(&value, &fields[number].bits, sizeof(T));
-      return value;
-    }
-  }
-  // A vector field, or null when absent.
-  const std::vector<int64_t>* vector(int number) const {
-    for (const auto& [n, values] : vectors)
-      if (n == number) return &values;
-    return nullptr;
-  }
 };
 
 struct OperatorDef {
   BuiltinOperator code = BuiltinOperator::add;
-  std::string custom_code;           // CUSTOM only, never empty there
+  std::string custom_code;  // CUSTOM only, never empty there
   int32_t version = 1;
-  std::vector<int32_t> inputs;       // tensor indices of the subgraph, -1 = left out
+  std::vector<int32_t> inputs;  // tensor indices of the subgraph, -1 = left out
   std::vector<int32_t> outputs;
   std::vector<int32_t> intermediates;
   OptionsView options;
@@ -114,20 +82,20 @@ struct SubgraphDef {
   std::string name;
   std::vector<TensorDef> tensors;
   std::vector<OperatorDef> operators;
-  std::vector<int32_t> inputs;       // tensor indices
+  std::vector<int32_t> inputs;  // tensor indices
   std::vector<int32_t> outputs;
 };
 
 struct SignatureDef {
   std::string key;
   uint32_t subgraph = 0;
-  std::vector<std::pair<std::string, int32_t>> inputs;   // name, tensor index
+  std::vector<std::pair<std::string, int32_t>> inputs;  // name, tensor index
   std::vector<std::pair<std::string, int32_t>> outputs;
 };
 
 struct MetadataDef {
   std::string name;
-  std::span<const std::byte> data;   // inside the model's memory
+  std::span<const std::byte> data;  // inside the model's memory
 };
 
 // Everything ModelView knows.
@@ -137,7 +105,7 @@ struct ModelDef {
   std::vector<SubgraphDef> subgraphs;
   std::vector<SignatureDef> signatures;
   std::vector<MetadataDef> metadata;
-  uint64_t structure_bytes = 0;      // heap bytes of all the above, about
+  uint64_t structure_bytes = 0;  // heap bytes of all the above, about
 };
 
 }  // namespace v1

@@ -22,7 +22,9 @@ inline namespace v1 {
 
 struct OpenOptions {
   // Read the file into private memory instead of mapping it: for files that may be overwritten or
-  // truncated while in use (a mapping of a truncated file raises SIGBUS; replace files by rename).
+  // truncated in place. A mapping sees such writes: after opening, overwritten weights give other numbers
+  // (never a wild index), a truncated file raises SIGBUS, and a file must not change while open() runs.
+  // Replacing a file by rename is always safe.
   bool copy = false;
 };
 
@@ -52,9 +54,8 @@ class ModelView {
   static Expected<std::shared_ptr<const ModelView>> from_bytes(std::span<const std::byte> bytes,
                                                                std::shared_ptr<const void> owner = nullptr,
                                                                const OpenOptions& options = {}) {
-    return guarded([&] {
-      return from_source(options.copy ? Bytes::duplicate(bytes) : Bytes::borrow(bytes, std::move(owner)));
-    });
+    return guarded(
+        [&] { return from_source(options.copy ? Bytes::duplicate(bytes) : Bytes::borrow(bytes, std::move(owner))); });
   }
 
   std::span<const std::byte> bytes() const { return bytes_.span(); }  // the whole file
@@ -93,8 +94,8 @@ class ModelView {
   // decoded where they lie on processors that load from any address, and are copied once on those that
   // trap (values are read with memcpy everywhere; flatbuffers' own table offsets are not).
   Status align() {
-#if defined(__x86_64__) || defined(__i386__) || defined(__aarch64__) || defined(__wasm__) || \
-    defined(_M_X64) || defined(_M_IX86) || defined(_M_ARM64) || defined(__ARM_FEATURE_UNALIGNED)
+#if defined(__x86_64__) || defined(__i386__) || defined(__aarch64__) || defined(__wasm__) || defined(_M_X64) || \
+    defined(_M_IX86) || defined(_M_ARM64) || defined(__ARM_FEATURE_UNALIGNED)
     return Status();
 #else
     if (reinterpret_cast<uintptr_t>(bytes_.span().data()) % sizeof(uint32_t) == 0) return Status();

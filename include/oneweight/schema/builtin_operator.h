@@ -11,6 +11,7 @@ inline namespace v1 {
 
 // Numbers are those of BuiltinOperator in the TFLite schema; names are the schema's in lower case, with
 // an underscore after the two that are C++ keywords (if_, while_).
+// clang-format off
 enum class BuiltinOperator : int32_t {
   add = 0, average_pool_2d = 1, concatenation = 2, conv_2d = 3, depthwise_conv_2d = 4, depth_to_space = 5,
   dequantize = 6, embedding_lookup = 7, floor = 8, fully_connected = 9, hashtable_lookup = 10,
@@ -55,10 +56,12 @@ enum class BuiltinOperator : int32_t {
   stablehlo_rng_bit_generator = 204, reduce_window = 205, stablehlo_composite = 206,
   stablehlo_shift_left = 207, stablehlo_cbrt = 208, stablehlo_case = 209,
 };
+// clang-format on
 inline constexpr int kBuiltinOperatorCount = 210;
 
 namespace builtin_operator_internal {
 // By number.
+// clang-format off
 inline constexpr const char* kNames[kBuiltinOperatorCount] = {
       "ADD", "AVERAGE_POOL_2D", "CONCATENATION", "CONV_2D", "DEPTHWISE_CONV_2D", "DEPTH_TO_SPACE",
       "DEQUANTIZE", "EMBEDDING_LOOKUP", "FLOOR", "FULLY_CONNECTED", "HASHTABLE_LOOKUP", "L2_NORMALIZATION",
@@ -96,6 +99,7 @@ inline constexpr const char* kNames[kBuiltinOperatorCount] = {
       "STABLEHLO_WHILE", "STABLEHLO_GATHER", "STABLEHLO_TRANSPOSE", "DILATE",
       "STABLEHLO_RNG_BIT_GENERATOR", "REDUCE_WINDOW", "STABLEHLO_COMPOSITE", "STABLEHLO_SHIFT_LEFT",
       "STABLEHLO_CBRT", "STABLEHLO_CASE"};
+// clang-format on
 }  // namespace builtin_operator_internal
 
 // The schema's name, "CONV_2D"; "UNKNOWN" for a number that is not in the list.

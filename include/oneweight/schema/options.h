@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "oneweight/model/definitions.h"
+#include "oneweight/schema/options_view.h"
 #include "oneweight/schema/tables.h"
 
 namespace oneweight {
@@ -30,19 +30,19 @@ struct OptionsVectorField {
 };
 
 inline constexpr OptionsVectorField kOptionsVectorFields[] = {
-    {OptionsUnion::options, 3, 1, OptionsElement::int32},         // ConcatEmbeddingsOptions
+    {OptionsUnion::options, 3, 1, OptionsElement::int32},  // ConcatEmbeddingsOptions
     {OptionsUnion::options, 3, 2, OptionsElement::int32},
-    {OptionsUnion::options, 8, 5, OptionsElement::uint8},         // FullyConnectedOptions quant_spec
-    {OptionsUnion::options, 17, 0, OptionsElement::int32},        // ReshapeOptions new_shape
-    {OptionsUnion::options, 30, 0, OptionsElement::int32},        // SqueezeOptions squeeze_dims
-    {OptionsUnion::options, 111, 0, OptionsElement::uint8},       // VarHandleOptions container, shared_name
+    {OptionsUnion::options, 8, 5, OptionsElement::uint8},    // FullyConnectedOptions quant_spec
+    {OptionsUnion::options, 17, 0, OptionsElement::int32},   // ReshapeOptions new_shape
+    {OptionsUnion::options, 30, 0, OptionsElement::int32},   // SqueezeOptions squeeze_dims
+    {OptionsUnion::options, 111, 0, OptionsElement::uint8},  // VarHandleOptions container, shared_name
     {OptionsUnion::options, 111, 1, OptionsElement::uint8},
     {OptionsUnion::options, 115, 0, OptionsElement::float_bits},  // BucketizeOptions boundaries
     {OptionsUnion::options_2, 2, 0, OptionsElement::int64},       // StablehloBroadcastInDimOptions
     {OptionsUnion::options_2, 3, 0, OptionsElement::int64},       // StablehloSliceOptions
     {OptionsUnion::options_2, 3, 1, OptionsElement::int64},
     {OptionsUnion::options_2, 3, 2, OptionsElement::int64},
-    {OptionsUnion::options_2, 4, 0, OptionsElement::int64},       // StablehloConvolutionOptions
+    {OptionsUnion::options_2, 4, 0, OptionsElement::int64},  // StablehloConvolutionOptions
     {OptionsUnion::options_2, 4, 1, OptionsElement::int64},
     {OptionsUnion::options_2, 4, 2, OptionsElement::int64},
     {OptionsUnion::options_2, 4, 3, OptionsElement::int64},
@@ -51,43 +51,43 @@ inline constexpr OptionsVectorField kOptionsVectorFields[] = {
     {OptionsUnion::options_2, 4, 10, OptionsElement::int64},
     {OptionsUnion::options_2, 4, 13, OptionsElement::int64},
     {OptionsUnion::options_2, 4, 16, OptionsElement::uint32},
-    {OptionsUnion::options_2, 5, 0, OptionsElement::uint8},       // StablehloCustomCallOptions
+    {OptionsUnion::options_2, 5, 0, OptionsElement::uint8},  // StablehloCustomCallOptions
     {OptionsUnion::options_2, 5, 2, OptionsElement::uint8},
     {OptionsUnion::options_2, 5, 4, OptionsElement::int32},
     {OptionsUnion::options_2, 5, 5, OptionsElement::uint8},
-    {OptionsUnion::options_2, 6, 0, OptionsElement::int64},       // StablehloReduceOptions
-    {OptionsUnion::options_2, 7, 1, OptionsElement::int64},       // StablehloScatterOptions
+    {OptionsUnion::options_2, 6, 0, OptionsElement::int64},  // StablehloReduceOptions
+    {OptionsUnion::options_2, 7, 1, OptionsElement::int64},  // StablehloScatterOptions
     {OptionsUnion::options_2, 7, 2, OptionsElement::int64},
     {OptionsUnion::options_2, 7, 3, OptionsElement::int64},
-    {OptionsUnion::options_2, 9, 0, OptionsElement::int64},       // StablehloDynamicSliceOptions
-    {OptionsUnion::options_2, 10, 0, OptionsElement::int64},      // StablehloPadOptions
+    {OptionsUnion::options_2, 9, 0, OptionsElement::int64},   // StablehloDynamicSliceOptions
+    {OptionsUnion::options_2, 10, 0, OptionsElement::int64},  // StablehloPadOptions
     {OptionsUnion::options_2, 10, 1, OptionsElement::int64},
     {OptionsUnion::options_2, 10, 2, OptionsElement::int64},
-    {OptionsUnion::options_2, 12, 0, OptionsElement::int64},      // StablehloDotGeneralOptions
+    {OptionsUnion::options_2, 12, 0, OptionsElement::int64},  // StablehloDotGeneralOptions
     {OptionsUnion::options_2, 12, 1, OptionsElement::int64},
     {OptionsUnion::options_2, 12, 2, OptionsElement::int64},
     {OptionsUnion::options_2, 12, 3, OptionsElement::int64},
     {OptionsUnion::options_2, 12, 4, OptionsElement::uint32},
-    {OptionsUnion::options_2, 13, 0, OptionsElement::int64},      // StablehloReduceWindowOptions
+    {OptionsUnion::options_2, 13, 0, OptionsElement::int64},  // StablehloReduceWindowOptions
     {OptionsUnion::options_2, 13, 1, OptionsElement::int64},
     {OptionsUnion::options_2, 13, 2, OptionsElement::int64},
     {OptionsUnion::options_2, 13, 3, OptionsElement::int64},
     {OptionsUnion::options_2, 13, 4, OptionsElement::int64},
-    {OptionsUnion::options_2, 16, 0, OptionsElement::int64},      // StablehloGatherOptions
+    {OptionsUnion::options_2, 16, 0, OptionsElement::int64},  // StablehloGatherOptions
     {OptionsUnion::options_2, 16, 1, OptionsElement::int64},
     {OptionsUnion::options_2, 16, 2, OptionsElement::int64},
     {OptionsUnion::options_2, 16, 4, OptionsElement::int64},
-    {OptionsUnion::options_2, 17, 0, OptionsElement::int64},      // StablehloTransposeOptions
-    {OptionsUnion::options_2, 21, 0, OptionsElement::uint8},      // StableHLOCompositeOptions
+    {OptionsUnion::options_2, 17, 0, OptionsElement::int64},  // StablehloTransposeOptions
+    {OptionsUnion::options_2, 21, 0, OptionsElement::uint8},  // StableHLOCompositeOptions
     {OptionsUnion::options_2, 21, 2, OptionsElement::uint8},
-    {OptionsUnion::options_2, 23, 0, OptionsElement::int32},      // StablehloCaseOptions
+    {OptionsUnion::options_2, 23, 0, OptionsElement::int32},  // StablehloCaseOptions
 };
 
 // Reads the table at `position` of `file`. Checks everything it reads and asks `charge(bytes)` before it
 // allocates; false when the table is damaged or the charge was refused.
 template <class Charge>
-bool decode_options(std::span<const std::byte> file, size_t position, OptionsUnion in, uint8_t type,
-                    Charge&& charge, OptionsView* options) {
+bool decode_options(std::span<const std::byte> file, size_t position, OptionsUnion in, uint8_t type, Charge&& charge,
+                    OptionsView* options) {
   const std::byte* base = file.data();
   const size_t size = file.size();
   const auto fits = [size](size_t at, uint64_t bytes) { return at <= size && bytes <= size - at; };

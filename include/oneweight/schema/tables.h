@@ -83,9 +83,7 @@ class Table : private flatbuffers::Table {
   const uint8_t* address() const { return reinterpret_cast<const uint8_t*>(this); }
 
  protected:
-  static constexpr flatbuffers::voffset_t slot(int field) {
-    return static_cast<flatbuffers::voffset_t>(4 + 2 * field);
-  }
+  static constexpr flatbuffers::voffset_t slot(int field) { return static_cast<flatbuffers::voffset_t>(4 + 2 * field); }
   template <class T>
   T scalar(int field, T otherwise) const {
     const uint8_t* p = GetAddressOf(slot(field));
@@ -97,11 +95,17 @@ class Table : private flatbuffers::Table {
     return p ? p + load<uint32_t>(p) : nullptr;
   }
   template <class T>
-  Values<T> values(int field) const { return Values<T>(target(field)); }
+  Values<T> values(int field) const {
+    return Values<T>(target(field));
+  }
   template <class T>
-  Tables<T> tables(int field) const { return Tables<T>(target(field)); }
+  Tables<T> tables(int field) const {
+    return Tables<T>(target(field));
+  }
   template <class T>
-  const T* table(int field) const { return reinterpret_cast<const T*>(target(field)); }
+  const T* table(int field) const {
+    return reinterpret_cast<const T*>(target(field));
+  }
   std::string_view text(int field) const {
     const Values<char> characters(target(field));
     if (!characters.present()) return {};
@@ -188,12 +192,12 @@ class SparsityParameters : public Table {
 
 class BlockwiseQuantization : public Table {
  public:
-  int32_t scales() const { return scalar<int32_t>(0, 0); }       // tensor indices
+  int32_t scales() const { return scalar<int32_t>(0, 0); }  // tensor indices
   int32_t zero_points() const { return scalar<int32_t>(1, 0); }
   int32_t block_size() const { return scalar<int32_t>(2, 0); }
   bool Verify(Verifier& v) const {
-    return begin(v) && check_scalar<int32_t>(v, 0) && check_scalar<int32_t>(v, 1) &&
-           check_scalar<int32_t>(v, 2) && v.end_table();
+    return begin(v) && check_scalar<int32_t>(v, 0) && check_scalar<int32_t>(v, 1) && check_scalar<int32_t>(v, 2) &&
+           v.end_table();
   }
 };
 
@@ -210,8 +214,8 @@ class QuantizationParameters : public Table {
   int32_t axis() const { return scalar<int32_t>(6, 0); }
   bool Verify(Verifier& v) const {
     return begin(v) && check_values<float>(v, 2) && check_values<int64_t>(v, 3) && check_scalar<uint8_t>(v, 4) &&
-           (details_type() != kBlockwise || check_table<BlockwiseQuantization>(v, 5)) &&
-           check_scalar<int32_t>(v, 6) && v.end_table();
+           (details_type() != kBlockwise || check_table<BlockwiseQuantization>(v, 5)) && check_scalar<int32_t>(v, 6) &&
+           v.end_table();
   }
 };
 
@@ -298,14 +302,18 @@ class Metadata : public Table {
  public:
   std::string_view name() const { return text(0); }
   uint32_t buffer() const { return scalar<uint32_t>(1, 0); }
-  bool Verify(Verifier& v) const { return begin(v) && check_text(v, 0) && check_scalar<uint32_t>(v, 1) && v.end_table(); }
+  bool Verify(Verifier& v) const {
+    return begin(v) && check_text(v, 0) && check_scalar<uint32_t>(v, 1) && v.end_table();
+  }
 };
 
 class TensorMap : public Table {
  public:
   std::string_view name() const { return text(0); }
   uint32_t tensor_index() const { return scalar<uint32_t>(1, 0); }
-  bool Verify(Verifier& v) const { return begin(v) && check_text(v, 0) && check_scalar<uint32_t>(v, 1) && v.end_table(); }
+  bool Verify(Verifier& v) const {
+    return begin(v) && check_text(v, 0) && check_scalar<uint32_t>(v, 1) && v.end_table();
+  }
 };
 
 class SignatureDefTable : public Table {
