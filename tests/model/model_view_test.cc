@@ -384,8 +384,9 @@ TEST_CASE("what counts as a constant", "[model]") {
   const int computed = m.tensor(TensorType::float32, {0}).bytes({});
   m.tensor(TensorType::float32, {0});
   m.tensor(TensorType::float32, {2}).variable();
+  const int fed = m.tensor(TensorType::float32, {2}).values<float>({1, 2});
   m.op(BuiltinOperator::add, {input, constant}, {computed});
-  m.inputs({input}).outputs({computed});
+  m.inputs({input, fed}).outputs({computed});
   const FileBytes bytes = m.build();
   const auto model = must_open(bytes);
   const auto& t = model->subgraphs()[0].tensors;
@@ -395,6 +396,8 @@ TEST_CASE("what counts as a constant", "[model]") {
   CHECK_FALSE(t[3].is_constant);
   CHECK_FALSE(t[4].is_constant);
   CHECK(t[4].is_variable);
+  CHECK_FALSE(t[5].is_constant);
+  CHECK(t[5].data.empty());
 }
 
 TEST_CASE("sparse constants keep their index vectors, whatever their width", "[model]") {

@@ -499,7 +499,10 @@ class ModelDecoder {
   // A tensor is constant when it has data, or when it has no elements and nobody could ever write it.
   void decide_constants(SubgraphDef* graph) const {
     std::vector<bool> written(graph->tensors.size());
-    for (const int32_t i : graph->inputs) written[i] = true;
+    for (const int32_t i : graph->inputs) {
+      written[i] = true;
+      graph->tensors[i].data = {};  // the caller feeds it
+    }
     for (const OperatorDef& op : graph->operators)
       for (const int32_t i : op.outputs) written[i] = true;
     for (size_t i = 0; i < graph->tensors.size(); ++i) {

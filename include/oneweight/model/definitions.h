@@ -55,7 +55,7 @@ struct TensorDef {
   bool is_variable = false;  // keeps its value from run to run, per context
   Quantization quantization;
   std::unique_ptr<const Sparsity> sparsity;  // null when dense
-  // The constant's bytes inside the model's memory (unaligned), or empty for computed tensors. A dense
+  // The constant's bytes inside the model's memory (unaligned), or empty for computed tensors and graph inputs. A dense
   // constant of fixed-size type has exactly shape.bytes(type) of them (checked when opened).
   std::span<const std::byte> data;
   bool is_constant = false;  // true also for constants without elements
