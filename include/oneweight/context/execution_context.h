@@ -98,7 +98,7 @@ class ExecutionContext {
         step.kernel(args);
       }
       if (state.failed()) [[unlikely]]
-        return make_error(state.code(), "operator %d %s: %s", step.operator_index, plan.operator_name(step), state.message());
+        return make_error(state.code(), "operator %d %s: %s", step.operator_index, step.name, state.message());
     }
     if (options.observer) options.observer(options.observer_user, count);
     copy_bound_outputs();

@@ -526,6 +526,7 @@ class PlanBuilder {
       const Preparation& p = node->preparation;
       Step step;
       step.kernel = p.kernel_;
+      step.name = p.op_->name().data();  // both sources of names end with a zero
       step.params = p.params_;
       step.inputs = plan_->operands_.data() + plan_->operands_.size();
       plan_->operands_.insert(plan_->operands_.end(), node->inputs.begin(), node->inputs.end());
@@ -618,7 +619,7 @@ class PlanBuilder {
     std::string at = "no operator";
     if (!plan.steps_.empty()) {
       const Step& step = plan.steps_[plan.peak_step_];
-      at = "operator " + std::to_string(step.operator_index) + " " + plan.operator_name(step);
+      at = "operator " + std::to_string(step.operator_index) + " " + step.name;
     }
     return make_error(ErrorCode::out_of_memory, "the memory limit is %lld bytes, a context needs %lld; most is alive at %s",
                       static_cast<long long>(options_.memory_limit), static_cast<long long>(plan.context_bytes_), at.c_str());

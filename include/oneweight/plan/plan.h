@@ -61,6 +61,7 @@ struct PlanTensor {
 
 struct Step {
   KernelFn kernel = nullptr;
+  const char* name = "";             // of the operator: "CONV_2D"
   const void* params = nullptr;
   const int32_t* inputs = nullptr;
   const int32_t* outputs = nullptr;
@@ -142,9 +143,6 @@ class Plan {
   }
   // One Highway target bit: the kernels this plan points to.
   int64_t target() const { return target_; }
-  const char* operator_name(const Step& step) const {
-    return subgraph().operators[step.operator_index].name().data();
-  }
 
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
