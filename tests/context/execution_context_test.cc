@@ -112,6 +112,7 @@ TEST_CASE("an error while running names operator and values, and the context run
 
 TEST_CASE("a flag or a deadline stops a run between steps", "[context]") {
   auto context = ExecutionContext::create(plan());
+  for (float& f : *context->input<float>(0)) f = 1;
   std::atomic<bool> cancel{true};
   RunOptions options;
   options.cancel = &cancel;
@@ -130,11 +131,13 @@ TEST_CASE("a flag or a deadline stops a run between steps", "[context]") {
 
 TEST_CASE("contexts move, and keep plan and model alive", "[context]") {
   auto made = ExecutionContext::create(plan());
+  for (float& f : *made->input<float>(0)) f = 1;
   const float* address = made->input<float>(0)->data();
   ExecutionContext context = std::move(*made);
   CHECK(context.input<float>(0)->data() == address);
   CHECK(context.run().ok());
   auto other = ExecutionContext::create(plan());
+  for (float& f : *other->input<float>(0)) f = 1;
   context = std::move(*other);
   CHECK(context.run().ok());
 }

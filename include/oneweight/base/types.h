@@ -34,10 +34,10 @@ constexpr const char* tensor_type_name(TensorType type) {
   return i < kTensorTypeCount ? names[i] : "unknown type";
 }
 
-// Bits of one element; 0 for types without a fixed size (string, resource, variant).
+// Bits of one element; 0 for types without a fixed size (string, variant). A resource is a 32-bit handle.
 constexpr int tensor_type_bits(TensorType type) {
   constexpr int bits[kTensorTypeCount] = {32, 16, 32, 8, 64, 0, 8, 16, 64, 8, 64,
-                                          128, 64, 0, 0, 32, 16, 4, 16, 2, 4};
+                                          128, 64, 32, 0, 32, 16, 4, 16, 2, 4};
   const int i = static_cast<int>(type);
   return i < kTensorTypeCount ? bits[i] : 0;
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -14,7 +13,7 @@
 #include <utility>
 
 #include "oneweight/context/denormals.h"
-#include "oneweight/plan/plan.h"
+#include "oneweight/plan/execute.h"
 
 namespace oneweight {
 inline namespace v1 {
@@ -26,13 +25,10 @@ struct Executor {
   void* user = nullptr;
 };
 
-struct RunOptions {
+struct RunOptions : RunControl {
   // Splits the rows of large steps among plan->workers() tasks. Answers are the same bits with or without.
   const Executor* executor = nullptr;
-  // Checked between steps: the run answers `cancelled` once it is true.
-  const std::atomic<bool>* cancel = nullptr;
-  // Checked between steps when it is not the epoch.
-  std::chrono::steady_clock::time_point deadline = {};
+  // `cancel` and `deadline` are looked at between steps: the run answers `cancelled` once they say so.
   // Called before each step and once after the last with the number of steps (for profiles). Must not throw.
   void (*observer)(void* user, int step) = nullptr;
   void* observer_user = nullptr;
@@ -81,14 +77,14 @@ class ExecutionContext {
   Status run(const RunOptions& options = {}) {
     const Plan& plan = *plan_;
     DenormalsFlushed denormals;
-    RunState state;
+    RunState state(block_ + plan.resource_offset(), &options);
     std::byte* const* tensors = addresses();
     const bool watched = options.cancel || options.observer || options.deadline.time_since_epoch().count() != 0;
     const int count = static_cast<int>(plan.steps_.size());
     for (int s = 0; s < count; ++s) {
       const Step& step = plan.steps_[s];
       if (watched) {
-        if (should_stop(options)) return stopped(s);
+        if (options.should_stop()) return stopped(s);
         if (options.observer) options.observer(options.observer_user, s);
       }
       const KernelArgs args{step.params, tensors, step.inputs, step.outputs, block_ + step.scratch_offset, {0, step.rows}, &state};
@@ -107,6 +103,7 @@ class ExecutionContext {
 
   // Sets all state (variables, LSTM state) to its initial value, real zero.
   void reset() {
+    std::memset(block_ + plan_->resource_offset(), 0, static_cast<size_t>(plan_->resource_bytes()));
     for (const PlanTensor& t : plan_->tensors_) {
       if (t.placement != Placement::state || t.bytes == 0) continue;
       const bool bytes = tensor_type_bits(t.type) == 8 && !t.quantization->zero_points.empty();
@@ -187,24 +184,13 @@ class ExecutionContext {
     std::swap(block_, other.block_);
     std::swap(owned_, other.owned_);
   }
-  std::byte** addresses() const { return reinterpret_cast<std::byte**>(block_); }
+  std::byte** addresses() const { return address_table(block_); }
 
   void fill_addresses() {
-    std::byte** table = addresses();
-    for (const PlanTensor& t : plan_->tensors_) {
-      switch (t.placement) {
-        case Placement::none: *table++ = nullptr; break;
-        case Placement::constant: *table++ = const_cast<std::byte*>(t.constant); break;
-        default: *table++ = block_ + t.offset;
-      }
-    }
-    for (size_t i = 0; i < plan_->outputs_.size(); ++i) *table++ = nullptr;
+    fill_address_table(*plan_, block_);
+    for (size_t i = 0; i < plan_->outputs_.size(); ++i) addresses()[plan_->tensors_.size() + i] = nullptr;
   }
 
-  static bool should_stop(const RunOptions& options) {
-    return (options.cancel && options.cancel->load(std::memory_order_relaxed)) ||
-           (options.deadline.time_since_epoch().count() != 0 && std::chrono::steady_clock::now() >= options.deadline);
-  }
   Status stopped(int step) const {
     return make_error(ErrorCode::cancelled, "stopped before step %d of %zu", step, plan_->steps_.size());
   }
@@ -225,7 +211,7 @@ class ExecutionContext {
     executor.run(executor.user, static_cast<int>(split.count), [](void* argument, int i) {
       auto& s = *static_cast<Split*>(argument);
       DenormalsFlushed denormals;
-      RunState state;
+      RunState state(s.whole.run->resources(), s.whole.run->control());
       KernelArgs args = s.whole;
       args.run = &state;
       args.scratch += i * s.step.scratch_bytes;

@@ -1,6 +1,7 @@
 // Every operator. The group headers have no guard of their own: with dynamic dispatch they are included once
 // for each processor target, and each operator file compiles its kernels anew.
 #include "oneweight/opset/binary.h"
+#include "oneweight/opset/control.h"
 #include "oneweight/opset/elementwise.h"
 #include "oneweight/opset/matrix.h"
 #include "oneweight/opset/movement.h"
@@ -12,7 +13,7 @@
 namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
 namespace opset {
-using All = Join<Binary, Matrix, Elementwise, Movement, Window>;
+using All = Join<Binary, Control, Matrix, Elementwise, Movement, Window>;
 }  // namespace opset
 }  // namespace ONEWEIGHT_ABI
 }  // namespace oneweight

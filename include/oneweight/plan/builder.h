@@ -27,7 +27,8 @@ class PlanBuilder {
 #if defined(__cpp_exceptions)
     try {
 #endif
-      PlanBuilder builder(options, rows, target);
+      Resources resources;
+      PlanBuilder builder(options, rows, target, &resources, {});
       ONEWEIGHT_RETURN_IF_ERROR(builder.run(std::move(model)));
       return std::shared_ptr<const Plan>(std::move(builder.plan_));
 #if defined(__cpp_exceptions)
@@ -45,6 +46,20 @@ class PlanBuilder {
   static constexpr int64_t kWidenBytes = 4 * 1024;
 
   static constexpr int kMaxWorkers = 64;
+
+  static constexpr int kMaxDepth = 16;  // of nested subgraphs
+
+  // Variables of all subgraphs of a model: one registry for the plan of the main graph and those below it.
+  struct Resource {
+    std::string name;
+    TensorType type = TensorType::float32;
+    Shape shape;
+    int64_t offset = -1;             // -1: not used yet
+  };
+  struct Resources {
+    std::vector<Resource> all;
+    int64_t bytes = 0;
+  };
 
   struct Tensor {
     int32_t producer = -1;           // operator index
@@ -64,8 +79,9 @@ class PlanBuilder {
     explicit Node(PlanBuilder* builder) : preparation(builder) {}
   };
 
-  PlanBuilder(const PlanOptions& options, std::span<const OpRow> rows, int64_t target)
-      : options_(options), rows_(rows), target_(target), plan_(new Plan) {}
+  // `path`: subgraphs being planned, outermost first; the last one is this builder's (empty: the main graph).
+  PlanBuilder(const PlanOptions& options, std::span<const OpRow> rows, int64_t target, Resources* resources, std::vector<int> path)
+      : options_(options), rows_(rows), target_(target), resources_(resources), path_(std::move(path)), plan_(new Plan) {}
 
   Status run(std::shared_ptr<const ModelView> model) {
     plan_->model_ = std::move(model);
@@ -74,6 +90,7 @@ class PlanBuilder {
     if (target_ == 0)
       return make_error(ErrorCode::unsupported, "no compiled processor target fits this processor and the target mask");
     ONEWEIGHT_RETURN_IF_ERROR(bind_graph());
+    if (path_.empty()) path_.push_back(plan_->subgraph_);
     ONEWEIGHT_RETURN_IF_ERROR(check_operators());
     for (size_t i = 0; i < subgraph().operators.size(); ++i) ONEWEIGHT_RETURN_IF_ERROR(prepare(static_cast<int>(i)));
     for (int32_t t : plan_->outputs_)
@@ -102,6 +119,8 @@ class PlanBuilder {
                           known.empty() ? "none" : known.c_str());
       }
       plan.subgraph_ = static_cast<int>(signature->subgraph);
+    } else if (!path_.empty()) {
+      plan.subgraph_ = path_.back();
     }
     const SubgraphDef& graph = subgraph();
     const size_t n = graph.tensors.size();
@@ -130,7 +149,10 @@ class PlanBuilder {
       for (int32_t t : plan.inputs_) plan.input_names_.emplace_back(t < 0 ? "" : graph.tensors[t].name);
       for (int32_t t : plan.outputs_) plan.output_names_.emplace_back(graph.tensors[t].name);
     }
+    for (const auto& [number, bytes] : constant_inputs_)
+      ONEWEIGHT_RETURN_IF_ERROR(set_constant(plan.inputs_[number], bytes, sizeof(int32_t)));
     for (int32_t t : plan.inputs_) {
+      if (!constant_inputs_.empty() && is_constant(t)) continue;
       if (info_[t].available && plan.tensors_[t].placement == Placement::constant)
         return make_error(ErrorCode::invalid_model, "input tensor '%s' is a constant", graph.tensors[t].name.c_str());
       info_[t].is_input = info_[t].available = true;
@@ -318,7 +340,7 @@ class PlanBuilder {
     if (!p.constant_outputs_.empty() && p.constant_outputs_.size() == node.outputs.size()) return {};
     if (!p.kernel_) return p.error(ErrorCode::unsupported, "did not state a kernel");
     node.live = true;
-    if (info_[node.outputs[0]].widened_from >= 0) {
+    if (!node.outputs.empty() && info_[node.outputs[0]].widened_from >= 0) {
       node.live = false;
       node.deferred = true;
       return {};
@@ -553,7 +575,9 @@ class PlanBuilder {
     const auto aligned = [](int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; };
     // The block begins with the addresses of all tensors, and one address per output for bound memory.
     plan.arena_offset_ = aligned(static_cast<int64_t>(n + static_cast<int>(plan.outputs_.size())) * static_cast<int64_t>(sizeof(void*)));
-    int64_t state = plan.arena_offset_;
+    // The main plan's block holds the resources of all.
+    if (path_.size() == 1) plan.resource_bytes_ = resources_->bytes;
+    int64_t state = plan.arena_offset_ + aligned(plan.resource_bytes_);
     for (int t = 0; t < n; ++t) {
       PlanTensor& tensor = plan.tensors_[t];
       tensor.first_step = end, tensor.last_step = -1;
@@ -562,7 +586,7 @@ class PlanBuilder {
       tensor.offset = state;
       state += aligned(tensor.bytes);
     }
-    plan.state_bytes_ = state - plan.arena_offset_;
+    plan.state_bytes_ = state - plan.arena_offset_;  // with resources
     for (int s = 0; s < end; ++s) {
       const Step& step = plan.steps_[s];
       for (int i = 0; i < step.input_count; ++i)
@@ -625,9 +649,66 @@ class PlanBuilder {
                       static_cast<long long>(options_.memory_limit), static_cast<long long>(plan.context_bytes_), at.c_str());
   }
 
+  Status subgraph_plan(Preparation& parent, int index, std::span<const Operand* const> inputs, const Plan** result) {
+    const auto& graphs = plan_->model_->subgraphs();
+    if (index < 0 || static_cast<size_t>(index) >= graphs.size())
+      return parent.invalid("calls subgraph %d of %zu", index, graphs.size());
+    if (std::find(path_.begin(), path_.end(), index) != path_.end())
+      return parent.invalid("calls subgraph %d from inside itself: recursion is not supported", index);
+    if (path_.size() >= kMaxDepth) return parent.invalid("nests subgraphs deeper than %d", kMaxDepth);
+    if (graphs[index].inputs.size() != inputs.size())
+      return parent.invalid("gives subgraph %d %zu inputs, it has %zu", index, inputs.size(), graphs[index].inputs.size());
+    PlanOptions options;
+    options.fuse = options_.fuse;
+    std::vector<int> path = path_;
+    path.push_back(index);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const TensorDef& def = graphs[index].tensors[graphs[index].inputs[i]];
+      if (def.type != inputs[i]->type)
+        return parent.invalid("gives input %zu of subgraph %d %s, it takes %s", i, index, parent.describe(*inputs[i]).c_str(), tensor_type_name(def.type));
+      options.input_shapes.push_back({static_cast<int>(i), inputs[i]->shape});
+    }
+    PlanBuilder child(options, rows_, target_, resources_, std::move(path));
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (inputs[i]->type == TensorType::resource && inputs[i]->is_constant)
+        child.constant_inputs_.push_back({static_cast<int>(i), inputs[i]->data});
+    if (Status status = child.run(plan_->model_); !status.ok())
+      return parent.error(status.code(), "in subgraph %d: %s", index, status.message().c_str());
+    if (child.plan_->state_bytes_ > 0) return parent.error(ErrorCode::unsupported, "subgraph %d has variable tensors", index);
+    plan_->children_.push_back(std::move(child.plan_));
+    *result = plan_->children_.back().get();
+    return {};
+  }
+
+  int32_t resource_handle(const std::string& name) {
+    for (size_t i = 0; i < resources_->all.size(); ++i)
+      if (resources_->all[i].name == name) return static_cast<int32_t>(i);
+    resources_->all.emplace_back().name = name;
+    return static_cast<int32_t>(resources_->all.size() - 1);
+  }
+  Status place_resource(Preparation& p, const std::string& name, TensorType type, const Shape& shape, int64_t* offset) {
+    Resource& r = resources_->all[resource_handle(name)];
+    if (r.offset < 0) {
+      const int64_t bytes = shape.bytes(type);
+      if (bytes < 0 || bytes > (int64_t{1} << 40)) return p.invalid("variable '%s' of shape %s is too large", name.c_str(), shape.to_string().c_str());
+      r.type = type;
+      r.shape = shape;
+      r.offset = resources_->bytes;
+      resources_->bytes += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    } else if (r.type != type || !(r.shape == shape)) {
+      return p.error(ErrorCode::unsupported, "uses variable '%s' as %s %s, elsewhere it is %s %s", name.c_str(), tensor_type_name(type),
+                     shape.to_string().c_str(), tensor_type_name(r.type), r.shape.to_string().c_str());
+    }
+    *offset = r.offset;
+    return {};
+  }
+
   const PlanOptions& options_;
   std::span<const OpRow> rows_;
   int64_t target_;
+  Resources* resources_;
+  std::vector<int> path_;
+  std::vector<std::pair<int, const std::byte*>> constant_inputs_;  // resource handles given to a subgraph
   std::unique_ptr<Plan> plan_;
   std::vector<Tensor> info_;
   std::vector<std::unique_ptr<Node>> nodes_;
@@ -636,6 +717,17 @@ class PlanBuilder {
   std::vector<Buffer> buffers_;
 };
 
+inline Status Preparation::resource(const std::string& name, TensorType type, const Shape& shape, int64_t* offset) {
+  return builder_->place_resource(*this, name, type, shape, offset);
+}
+inline int32_t Preparation::resource_handle(const std::string& name) { return builder_->resource_handle(name); }
+inline const std::string* Preparation::resource_name(int32_t handle) const {
+  const auto& all = builder_->resources_->all;
+  return handle >= 0 && static_cast<size_t>(handle) < all.size() ? &all[handle].name : nullptr;
+}
+inline Status Preparation::subgraph(int index, std::span<const Operand* const> inputs, const Plan** plan) {
+  return builder_->subgraph_plan(*this, index, inputs, plan);
+}
 inline bool Preparation::absorb_padding_impl(SpatialPadding* padding) { return builder_->absorb_padding(*this, padding); }
 inline bool Preparation::fuse_activation_impl(const FusedActivation& wanted) { return builder_->fuse_activation(*this, wanted); }
 

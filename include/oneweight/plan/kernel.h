@@ -2,10 +2,13 @@
 #ifndef ONEWEIGHT_PLAN_KERNEL_H
 #define ONEWEIGHT_PLAN_KERNEL_H
 
+#include <atomic>
+#include <chrono>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 
 #include "oneweight/base/status.h"
 
@@ -20,9 +23,33 @@ struct RowRange {
   int64_t size() const { return end - begin; }
 };
 
-// Collects the first error of a run without allocating.
+// What can stop a run from outside; asked between steps and by kernels that loop.
+struct RunControl {
+  const std::atomic<bool>* cancel = nullptr;
+  std::chrono::steady_clock::time_point deadline = {};  // the epoch: none
+
+  bool should_stop() const {
+    return (cancel && cancel->load(std::memory_order_relaxed)) ||
+           (deadline.time_since_epoch().count() != 0 && std::chrono::steady_clock::now() >= deadline);
+  }
+};
+
+// What belongs to one run: its first error, collected without allocating; the context's resources; who may stop it.
 class RunState {
  public:
+  explicit RunState(std::byte* resources = nullptr, const RunControl* control = nullptr)
+      : resources_(resources), control_(control) {}
+  // Variables and flags that live as long as the context, at the offsets that Preparation::resource gave.
+  std::byte* resource(int64_t offset) const { return resources_ + offset; }
+  std::byte* resources() const { return resources_; }
+  const RunControl* control() const { return control_; }
+  bool should_stop() const { return control_ && control_->should_stop(); }
+  // Puts the step of a nested graph before the message.
+  void add_place(int operator_index, const char* name) {
+    char inner[sizeof(text_)];
+    std::memcpy(inner, text_, sizeof(text_));
+    std::snprintf(text_, sizeof(text_), "operator %d %s: %.160s", operator_index, name, inner);
+  }
   bool failed() const { return code_ != ErrorCode::ok; }
   ErrorCode code() const { return code_; }
   const char* message() const { return text_; }
@@ -35,9 +62,10 @@ class RunState {
     std::vsnprintf(text_, sizeof(text_), format, args);
     va_end(args);
   }
-  void clear() { code_ = ErrorCode::ok; }
 
  private:
+  std::byte* resources_;
+  const RunControl* control_;
   ErrorCode code_ = ErrorCode::ok;
   char text_[200] = {};
 };

@@ -132,13 +132,20 @@ class Plan {
   // Bytes of the block of one context: everything it will ever own.
   int64_t context_bytes() const { return context_bytes_; }
   int64_t state_bytes() const { return state_bytes_; }
+  // Variables shared by the subgraphs, and flags of steps that act once; zero after reset().
+  int64_t resource_bytes() const { return resource_bytes_; }
+  int64_t resource_offset() const { return arena_offset_; }
+  // Plans of the subgraphs that steps of this plan run; their blocks are scratch of those steps.
+  std::span<const std::unique_ptr<Plan>> children() const { return children_; }
   // The largest scratch of a single step, and the step that holds most at one time.
   int64_t largest_scratch_bytes() const { return largest_scratch_; }
   int peak_step() const { return peak_step_; }
   int workers() const { return workers_; }
   // Heap bytes of the plan itself (steps, parameters, derived constants), shared by all contexts.
   size_t plan_bytes() const {
-    return sizeof(Plan) + memory_.total() + steps_.capacity() * sizeof(Step) +
+    size_t children = 0;
+    for (const auto& child : children_) children += child->plan_bytes();
+    return children + sizeof(Plan) + memory_.total() + steps_.capacity() * sizeof(Step) +
            tensors_.capacity() * sizeof(PlanTensor) + operands_.capacity() * sizeof(int32_t);
   }
   // One Highway target bit: the kernels this plan points to.
@@ -167,8 +174,10 @@ class Plan {
   std::vector<int32_t> inputs_, outputs_;
   std::vector<std::string> input_names_, output_names_;
   PlanMemory memory_;
+  std::vector<std::unique_ptr<Plan>> children_;
+  int64_t resource_bytes_ = 0;
   int64_t context_bytes_ = 0;
-  int64_t arena_offset_ = 0;         // where state and arena begin: behind the address table
+  int64_t arena_offset_ = 0;         // where resources, state and arena begin: behind the address table
   int64_t state_bytes_ = 0;
   int64_t largest_scratch_ = 0;
   int peak_step_ = 0;

@@ -134,7 +134,7 @@ class Preparation {
   // Numpy broadcast of two shapes.
   Status broadcast(const Shape& a, const Shape& b, Shape* result) const {
     const int rank = a.rank() > b.rank() ? a.rank() : b.rank();
-    result->resize(0);
+    *result = Shape();
     for (int i = 0; i < rank; ++i) {
       const int ia = i - (rank - a.rank()), ib = i - (rank - b.rank());
       const int64_t ea = ia < 0 ? 1 : a[ia], eb = ib < 0 ? 1 : b[ib];
@@ -190,6 +190,17 @@ class Preparation {
   void set_side_effect() { side_effect_ = true; }
   // The outputs may differ from run to run for equal inputs: never folded.
   void set_not_foldable() { foldable_ = false; }
+  // ---- State and subgraphs
+  // The variable called `name`, of that type and shape (told by the first operator that knows them; a later
+  // one must agree). Offset for RunState::resource in *offset. Zero until it is assigned.
+  Status resource(const std::string& name, TensorType type, const Shape& shape, int64_t* offset);
+  // A number for `name`, the same in all subgraphs: what a resource tensor holds.
+  int32_t resource_handle(const std::string& name);
+  // The name behind a handle, or null.
+  const std::string* resource_name(int32_t handle) const;
+  // The plan of subgraph `index` for inputs like these operands. Kept by this plan. Errors: no such subgraph,
+  // recursion, other numbers of inputs, and all that planning can meet.
+  Status subgraph(int index, std::span<const Operand* const> inputs, const Plan** plan);
   // ---- Fusion
   // Output 0 is input 0 with these margins of real zeros: a consumer that pads by itself may absorb it.
   void set_padding(const SpatialPadding& padding) { padding_ = padding; is_padding_ = true; }
