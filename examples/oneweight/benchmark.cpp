@@ -1,0 +1,166 @@
+// Latency of one context, of several at a time, and of every operator.
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "commands.h"
+#include "oneweight/context/eigen_executor.h"
+
+namespace program {
+
+namespace {
+
+// Time of every step, summed over runs.
+struct Profile {
+  std::vector<double> ms;
+  int at = -1;
+  Clock::time_point since;
+
+  static void observe(void* user, int step) {
+    auto& profile = *static_cast<Profile*>(user);
+    const Clock::time_point now = Clock::now();
+    if (profile.at >= 0 && step > 0) profile.ms[static_cast<size_t>(profile.at)] += milliseconds(now - profile.since);
+    profile.at = step;
+    profile.since = Clock::now();
+  }
+};
+
+double quantile(const std::vector<double>& sorted, double q) {
+  return sorted[std::min(sorted.size() - 1, static_cast<size_t>(q * static_cast<double>(sorted.size())))];
+}
+
+// Runs `runs` times, or for about a second.
+oneweight::Status measure(oneweight::ExecutionContext& context, const oneweight::RunOptions& options, int runs, Progress* progress,
+                          std::vector<double>* ms) {
+  const Clock::time_point begin = Clock::now();
+  const auto enough = [&] {
+    if (runs > 0) return ms->size() >= static_cast<size_t>(runs);
+    return ms->size() >= 10 && Clock::now() - begin > std::chrono::seconds(1);
+  };
+  while (!enough()) {
+    const Clock::time_point start = Clock::now();
+    ONEWEIGHT_RETURN_IF_ERROR(context.run(options));
+    ms->push_back(milliseconds(Clock::now() - start));
+    if (progress && runs > 0) progress->show(static_cast<int64_t>(ms->size()), runs);
+  }
+  return {};
+}
+
+void print_profile(const oneweight::Plan& plan, const Profile& profile, size_t runs) {
+  std::map<std::string, std::pair<double, int>> by_operator;
+  double total = 0;
+  std::vector<size_t> order;
+  for (size_t i = 0; i < profile.ms.size(); ++i) {
+    auto& [ms, count] = by_operator[plan.steps()[i].name];
+    ms += profile.ms[i];
+    ++count;
+    total += profile.ms[i];
+    order.push_back(i);
+  }
+  const auto share = [&](double ms) { return total > 0 ? 100 * ms / total : 0.0; };
+  const auto each = [&](double ms) { return ms / static_cast<double>(runs); };
+  std::printf("\n%-28s %6s %10s %6s\n", "operator", "steps", "ms a run", "share");
+  std::vector<std::pair<std::string, std::pair<double, int>>> rows(by_operator.begin(), by_operator.end());
+  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.second.first > b.second.first; });
+  for (const auto& [name, row] : rows) std::printf("%-28s %6d %10.4f %5.1f%%\n", name.c_str(), row.second, each(row.first), share(row.first));
+  std::printf("\n%6s %-28s %10s %6s  %s\n", "step", "operator", "ms a run", "share", "output");
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return profile.ms[a] > profile.ms[b]; });
+  order.resize(std::min<size_t>(order.size(), 20));
+  for (size_t i : order) {
+    const oneweight::Step& step = plan.steps()[i];
+    const oneweight::PlanTensor& output = plan.tensors()[static_cast<size_t>(step.outputs[0])];
+    std::printf("%6zu %-28s %10.4f %5.1f%%  %s %s\n", i, step.name, each(profile.ms[i]), share(profile.ms[i]),
+                tensor_type_name(output.type), output.shape.to_string().c_str());
+  }
+}
+
+}  // namespace
+
+int benchmark(const BenchmarkArguments& arguments) {
+  oneweight::PlanOptions plan_options;
+  plan_options.workers = arguments.threads;
+  const Clock::time_point start = Clock::now();
+  auto planned = open_and_plan(arguments.model, plan_options);
+  if (!planned.ok()) return report(planned.status());
+  const double open_ms = milliseconds(Clock::now() - start);
+
+  std::vector<oneweight::ExecutionContext> contexts;
+  double cold_ms = 0;
+  for (int i = 0; i < arguments.contexts; ++i) {
+    auto context = oneweight::ExecutionContext::create(planned->plan);
+    if (!context.ok()) return report(context.status());
+    fill_inputs(*context);
+    if (oneweight::Status status = context->run(); !status.ok()) return report(status);
+    if (i == 0) cold_ms = milliseconds(Clock::now() - start);
+    contexts.push_back(std::move(*context));
+  }
+
+  oneweight::EigenExecutor pool(arguments.threads);
+  const oneweight::Executor executor = pool.executor();
+  oneweight::RunOptions options;
+  if (arguments.threads > 1 && arguments.contexts == 1) options.executor = &executor;
+  Profile profile;
+  profile.ms.resize(planned->plan->steps().size());
+
+  std::vector<double> times;
+  const Clock::time_point begin = Clock::now();
+  if (arguments.contexts == 1) {
+    Progress progress("benchmark");
+    if (oneweight::Status status = contexts[0].run(options); !status.ok()) return report(status);
+    if (arguments.profile) {
+      options.observer = &Profile::observe;
+      options.observer_user = &profile;
+    }
+    if (oneweight::Status status = measure(contexts[0], options, arguments.runs, &progress, &times); !status.ok()) return report(status);
+  } else {
+    std::vector<std::vector<double>> each(contexts.size());
+    std::vector<oneweight::Status> statuses(contexts.size());
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < contexts.size(); ++i)
+      threads.emplace_back([&, i] { statuses[i] = measure(contexts[i], options, arguments.runs, nullptr, &each[i]); });
+    for (std::thread& thread : threads) thread.join();
+    for (const oneweight::Status& status : statuses)
+      if (!status.ok()) return report(status);
+    for (const auto& ms : each) times.insert(times.end(), ms.begin(), ms.end());
+  }
+  const double wall_ms = milliseconds(Clock::now() - begin);
+  std::sort(times.begin(), times.end());
+  const double median = quantile(times, 0.5), p95 = quantile(times, 0.95);
+  const double per_second = 1000 * static_cast<double>(times.size()) / wall_ms;
+
+  if (arguments.json) {
+    nlohmann::ordered_json result = {{"median_ms", median},
+                                     {"min_ms", times.front()},
+                                     {"p95_ms", p95},
+                                     {"open_ms", open_ms},
+                                     {"cold_ms", cold_ms},
+                                     {"runs", times.size()},
+                                     {"forecast_bytes", planned->plan->context_bytes()},
+                                     {"target", highway_target(*planned->plan)},
+                                     {"threads", arguments.threads},
+                                     {"contexts", arguments.contexts},
+                                     {"runs_per_second", per_second}};
+    if (arguments.profile) {
+      nlohmann::ordered_json steps = nlohmann::ordered_json::array();
+      for (size_t i = 0; i < profile.ms.size(); ++i)
+        steps.push_back({{"operator", planned->plan->steps()[i].name},
+                         {"ms", profile.ms[i] / static_cast<double>(times.size())}});
+      result["profile"] = steps;
+    }
+    std::printf("%s\n", result.dump().c_str());
+    return kSuccess;
+  }
+  std::printf("%s\n", arguments.model.model.c_str());
+  std::printf("  target          %s, %d thread%s, %d context%s\n", highway_target(*planned->plan).c_str(), arguments.threads,
+              arguments.threads == 1 ? "" : "s", arguments.contexts, arguments.contexts == 1 ? "" : "s");
+  std::printf("  median          %.4f ms (min %.4f, p95 %.4f; %zu runs, %.1f a second)\n", median, times.front(), p95, times.size(), per_second);
+  std::printf("  open and plan   %.3f ms; to the first answer %.3f ms\n", open_ms, cold_ms);
+  std::printf("  context         %s\n", megabytes(static_cast<double>(planned->plan->context_bytes())).c_str());
+  if (arguments.profile && arguments.contexts == 1) print_profile(*planned->plan, profile, times.size());
+  return kSuccess;
+}
+
+}  // namespace program

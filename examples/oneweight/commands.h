@@ -1,0 +1,53 @@
+// The subcommands: each takes its arguments and returns an exit code.
+#ifndef ONEWEIGHT_EXAMPLES_COMMANDS_H
+#define ONEWEIGHT_EXAMPLES_COMMANDS_H
+
+#include <string>
+#include <vector>
+
+#include "common.h"
+
+namespace program {
+
+struct InspectArguments {
+  ModelArguments model;
+  bool tensors = false, operators = false, json = false;
+};
+int inspect(const InspectArguments& arguments);
+
+struct RunArguments {
+  ModelArguments model;
+  std::vector<std::string> inputs;  // "FILE.npy" in order, or "NAME=FILE.npy"
+  std::string output_folder;
+  std::vector<std::string> keep;  // tensors to print as well
+  int runs = 1, top = 5;
+};
+int run(const RunArguments& arguments);
+
+struct VerifyArguments {
+  std::vector<std::string> folders;
+  std::string filter;
+  int jobs = 0;
+  double timeout = 60;  // seconds for one case
+  bool skip_measured = false;
+};
+int verify(const VerifyArguments& arguments);
+
+struct BenchmarkArguments {
+  ModelArguments model;
+  int runs = 0;  // 0: for about a second
+  int threads = 1, contexts = 1;
+  bool profile = false, json = false;
+};
+int benchmark(const BenchmarkArguments& arguments);
+
+struct MemoryArguments {
+  ModelArguments model;
+  int contexts = 1;
+  bool json = false;
+};
+int memory(const MemoryArguments& arguments);
+
+}  // namespace program
+
+#endif  // ONEWEIGHT_EXAMPLES_COMMANDS_H

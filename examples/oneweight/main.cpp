@@ -1,0 +1,75 @@
+// oneweight: looks into .tflite models, runs, verifies and measures them.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "commands.h"
+
+namespace {
+
+void add_model(CLI::App* command, program::ModelArguments* arguments) {
+  command->add_option("MODEL", arguments->model, "The .tflite file")->required();
+  command->add_option("--signature", arguments->signature, "Run this signature instead of the main subgraph");
+  command->add_option("--resize", arguments->resize, "New shape of an input: NUMBER or NAME=EXTENT,EXTENT,...; may be repeated")
+      ->allow_extra_args(false);
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+  CLI::App app("Looks into .tflite models, runs, verifies and measures them.", "oneweight");
+  app.set_version_flag("--version", "oneweight " ONEWEIGHT_VERSION);
+  app.require_subcommand(1);
+  app.footer("Exit codes: 0 all is well; 1 a case failed (verify); 2 wrong usage; 3 a file could not be read, or a model\n"
+             "could not be opened, planned or run (the reason is printed to stderr as a sentence).");
+
+  program::InspectArguments inspect;
+  CLI::App* command = app.add_subcommand("inspect", "Signatures, operators, weights by storage type, what is not built in");
+  add_model(command, &inspect.model);
+  command->add_flag("--tensors", inspect.tensors, "List every tensor");
+  command->add_flag("--operators", inspect.operators, "List every operator");
+  command->add_flag("--json", inspect.json, "Print one JSON object");
+
+  program::RunArguments run;
+  command = app.add_subcommand("run", "Run a model on npy files; without any, on reproducible pseudo-random inputs");
+  add_model(command, &run.model);
+  command->add_option("-i,--input", run.inputs, "FILE.npy in the order of the inputs, or NAME=FILE.npy; may be repeated")
+      ->allow_extra_args(false);
+  command->add_option("-o,--output", run.output_folder, "Write out_0.npy, out_1.npy, ... into this folder");
+  command->add_option("--keep", run.keep, "Print this tensor too; may be repeated")->allow_extra_args(false);
+  command->add_option("--runs", run.runs, "Run so many times (state is kept)")->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_option("--top", run.top, "Print so many largest values of an output")->check(CLI::NonNegativeNumber)->capture_default_str();
+
+  program::VerifyArguments verify;
+  command = app.add_subcommand("verify", "Run every case folder (model.tflite, in_*.npy, out_*.npy, case.json) under the given ones");
+  command->add_option("DIR", verify.folders, "Folders with cases, at any depth")->required();
+  command->add_option("--filter", verify.filter, "Only cases with this text in their path");
+  command->add_option("-j,--jobs", verify.jobs, "Cases at one time; default: one for each processor")->check(CLI::PositiveNumber);
+  command->add_option("--timeout", verify.timeout, "Seconds a case may take")->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_flag("--skip-measured", verify.skip_measured, "Skip cases that limit time or memory (for sanitizers and busy machines)");
+
+  program::BenchmarkArguments benchmark;
+  command = app.add_subcommand("benchmark", "Latency: one context on one thread unless told otherwise");
+  add_model(command, &benchmark.model);
+  command->add_option("--runs", benchmark.runs, "Runs to measure; default: for about a second")->check(CLI::PositiveNumber);
+  command->add_option("--threads", benchmark.threads, "Threads inside a run")->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_option("--contexts", benchmark.contexts, "Contexts that run at the same time, a thread each")->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_flag("--profile", benchmark.profile, "Time of every operator");
+  command->add_flag("--json", benchmark.json, "Print one JSON object");
+
+  program::MemoryArguments memory;
+  command = app.add_subcommand("memory", "What a context will need, tensor by tensor at the peak, and what contexts do cost");
+  add_model(command, &memory.model);
+  command->add_option("--contexts", memory.contexts, "Make and run so many contexts, and measure after each")->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_flag("--json", memory.json, "Print one JSON object");
+
+  try {
+    app.parse(count, values);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? program::kSuccess : program::kWrongUsage;
+  }
+  if (app.got_subcommand("inspect")) return program::inspect(inspect);
+  if (app.got_subcommand("run")) return program::run(run);
+  if (app.got_subcommand("verify")) return program::verify(verify);
+  if (app.got_subcommand("benchmark")) return program::benchmark(benchmark);
+  return program::memory(memory);
+}

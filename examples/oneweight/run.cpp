@@ -1,0 +1,125 @@
+// npy in, npy out.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <numeric>
+
+#include "commands.h"
+#include "compare.h"
+
+namespace program {
+
+using oneweight::ErrorCode;
+using oneweight::make_error;
+
+namespace {
+
+oneweight::Status set_inputs(const std::vector<std::string>& files, oneweight::ExecutionContext& context) {
+  const int count = static_cast<int>(context.plan()->inputs().size());
+  if (files.empty()) {
+    fill_inputs(context);
+    return {};
+  }
+  std::vector<bool> set(static_cast<size_t>(count));
+  int next = 0;
+  for (const std::string& text : files) {
+    // "NAME=FILE", unless the whole text is a file.
+    const size_t equals = std::filesystem::exists(text) ? text.npos : text.find('=');
+    const std::string name = equals == text.npos ? "" : text.substr(0, equals);
+    const int number = equals == text.npos ? next++ : context.plan()->find_input(name);
+    if (number < 0) return make_error(ErrorCode::not_found, "no input '%s'", name.c_str());
+    if (number >= count) return make_error(ErrorCode::invalid_argument, "more files than the %d inputs of the model", count);
+    auto array = read_npy(equals == text.npos ? text : text.substr(equals + 1));
+    if (!array.ok()) return array.status();
+    ONEWEIGHT_RETURN_IF_ERROR(set_input(context, number, *array));
+    set[static_cast<size_t>(number)] = true;
+  }
+  for (int i = 0; i < count; ++i)
+    if (!set[static_cast<size_t>(i)])
+      return make_error(ErrorCode::invalid_argument, "no file for input %d '%s'", i, std::string(context.input_tensor(i).name).c_str());
+  return {};
+}
+
+// Range and mean in real numbers, then the largest elements.
+void print_summary(const std::string& title, const Array& array, const oneweight::Quantization& quantization, int top) {
+  const int64_t n = array.elements();
+  std::printf("%s: %s %s", title.c_str(), numpy_name(array.type), array.shape_text().c_str());
+  const bool quantized = quantization.scales.size() == 1 && array.type != oneweight::TensorType::float32;
+  const double scale = quantized ? quantization.scales[0] : 1, zero = quantized ? static_cast<double>(quantization.zero_points[0]) : 0;
+  const auto real = [&](int64_t i) { return scale * (element_value(array, i) - zero); };
+  if (n == 0) {
+    std::printf(", empty\n");
+    return;
+  }
+  double low = real(0), high = low, sum = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    low = std::min(low, real(i));
+    high = std::max(high, real(i));
+    sum += real(i);
+  }
+  std::printf(", from %.6g to %.6g, mean %.6g%s\n", low, high, sum / static_cast<double>(n), quantized ? " (dequantised)" : "");
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  const auto shown = std::min<int64_t>(n, top);
+  const auto before = [&](int64_t a, int64_t b) {
+    const double x = real(a), y = real(b);
+    return std::isnan(y) ? !std::isnan(x) : x > y;  // NaN last
+  };
+  std::partial_sort(order.begin(), order.begin() + shown, order.end(), before);
+  for (int64_t i = 0; i < shown; ++i)
+    std::printf("  %s %s%s\n", index_text(array.shape, order[static_cast<size_t>(i)]).c_str(),
+                element_text(array, order[static_cast<size_t>(i)]).c_str(),
+                quantized ? oneweight::format_text(" = %.6g", real(order[static_cast<size_t>(i)])).c_str() : "");
+}
+
+template <class T> bool print_kept(const oneweight::ExecutionContext& context, const std::string& name, int top) {
+  auto values = context.tensor<T>(name);
+  if (!values.ok()) return false;
+  const oneweight::PlanTensor& tensor = context.plan()->tensors()[static_cast<size_t>(context.plan()->find_tensor(name))];
+  Array array;
+  array.type = tensor.type;
+  array.item_bytes = sizeof(T);
+  for (int64_t e : tensor.shape) array.shape.push_back(e);
+  const auto bytes = std::as_bytes(*values);
+  array.data.assign(bytes.begin(), bytes.end());
+  print_summary("tensor '" + name + "'", array, *tensor.quantization, top);
+  return true;
+}
+
+}  // namespace
+
+int run(const RunArguments& arguments) {
+  oneweight::PlanOptions options;
+  options.keep = arguments.keep;
+  auto planned = open_and_plan(arguments.model, options);
+  if (!planned.ok()) return report(planned.status());
+  auto context = oneweight::ExecutionContext::create(planned->plan);
+  if (!context.ok()) return report(context.status());
+  if (oneweight::Status status = set_inputs(arguments.inputs, *context); !status.ok()) return report(status);
+  const Clock::time_point start = Clock::now();
+  for (int i = 0; i < arguments.runs; ++i)
+    if (oneweight::Status status = context->run(); !status.ok()) return report(status);
+  std::printf("%d run%s in %.3f ms on %s%s\n", arguments.runs, arguments.runs == 1 ? "" : "s", milliseconds(Clock::now() - start),
+              highway_target(*planned->plan).c_str(), arguments.inputs.empty() ? ", on pseudo-random inputs" : "");
+  for (size_t i = 0; i < planned->plan->outputs().size(); ++i) {
+    auto output = get_output(*context, static_cast<int>(i));
+    if (!output.ok()) return report(output.status());
+    print_summary("output " + std::to_string(i) + " '" + planned->plan->output_names()[i] + "'", *output,
+                  *context->output_tensor(static_cast<int>(i)).quantization, arguments.top);
+    if (arguments.output_folder.empty()) continue;
+    std::error_code error;
+    std::filesystem::create_directories(arguments.output_folder, error);
+    const std::string path = arguments.output_folder + "/out_" + std::to_string(i) + ".npy";
+    if (oneweight::Status status = write_npy(path, *output); !status.ok()) return report(status);
+  }
+  for (const std::string& name : arguments.keep) {
+    const bool printed = print_kept<float>(*context, name, arguments.top) || print_kept<int8_t>(*context, name, arguments.top) ||
+                         print_kept<uint8_t>(*context, name, arguments.top) || print_kept<int16_t>(*context, name, arguments.top) ||
+                         print_kept<int32_t>(*context, name, arguments.top) || print_kept<int64_t>(*context, name, arguments.top);
+    if (!printed) return report(context->tensor<float>(name).status());
+  }
+  return kSuccess;
+}
+
+}  // namespace program
