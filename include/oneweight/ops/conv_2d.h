@@ -1,0 +1,118 @@
+// CONV_2D: float with float weights, or with half weights that are widened in registers.
+// Input N,H,W,C; filter O,h,w,C/groups; bias O (optional); output N,H',W',O. SAME or VALID padding, strides, dilation,
+// groups (input channels / filter channels), fused none, relu, relu6, relu_n1_to_1. Sums in float, in the order
+// (ky, kx, channel) behind the bias, or in vector lanes that are added at the end (fewer than 8 output pixels).
+// Scratch: a part of the weights, transposed (at most 256 KiB), and gathered windows at the border. Rows: N * H'.
+#ifndef ONEWEIGHT_OPS_CONV_2D_H
+#define ONEWEIGHT_OPS_CONV_2D_H
+
+#include "oneweight/ops/conv_node.h"
+#include "oneweight/simd/product.h"
+
+namespace oneweight {
+inline namespace ONEWEIGHT_ABI {
+
+// W: storage of the weights, A: of the activations.
+template <class W, class A> struct Conv2D;
+
+struct ConvFloatParams {
+  ConvGeometry geometry;
+  int64_t channels, groups, group_inputs;
+  FusedActivation activation;
+};
+
+template <class W>
+struct Conv2D<W, float> {
+  static bool accepts(const NodeTypes& t) {
+    return t.in(0, TensorType::float32) && t.in(1, tensor_type_of<W>) && t.out(0, TensorType::float32) &&
+           (!t.has_input[2] || t.in(2, TensorType::float32));
+  }
+  static Status prepare(Preparation& p);
+  static constexpr OpRow row = {.code = BuiltinOperator::conv_2d,
+                                .types = sizeof(W) == 2 ? "float, half weights" : "float",
+                                .accepts = &accepts,
+                                .prepare = &prepare,
+                                .stored_inputs = sizeof(W) == 2 ? 1u << 1 : 0u};
+};
+
+}  // namespace ONEWEIGHT_ABI
+}  // namespace oneweight
+#endif  // ONEWEIGHT_OPS_CONV_2D_H
+
+#if ONEWEIGHT_HAS_KERNELS
+#if defined(ONEWEIGHT_OPS_CONV_2D_KERNELS) == defined(HWY_TARGET_TOGGLE)
+#ifdef ONEWEIGHT_OPS_CONV_2D_KERNELS
+#undef ONEWEIGHT_OPS_CONV_2D_KERNELS
+#else
+#define ONEWEIGHT_OPS_CONV_2D_KERNELS
+#endif
+
+#include "oneweight/ops/window_rows-inl.h"
+#include "oneweight/simd/product_float-inl.h"
+#include "oneweight/simd/targets.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace oneweight {
+inline namespace ONEWEIGHT_ABI {
+namespace HWY_NAMESPACE {
+
+template <class W>
+void conv_2d_float(const KernelArgs& args) {
+  const ConvFloatParams& p = args.params<ConvFloatParams>();
+  const ConvGeometry& g = p.geometry;
+  const int64_t begin = args.rows.begin * g.out_w, end = args.rows.end * g.out_w;
+  const int64_t channels = p.channels / p.groups, terms = g.kernel_h * g.kernel_w * p.group_inputs;
+  const bool dots = prefers_dots(g.output_pixels());
+  for (int64_t group = 0; group < p.groups; ++group) {
+    const int64_t first = group * channels;
+    const float* bias = args.in<float>(2);
+    const Epilogue e = make_epilogue(bias ? bias + first : nullptr, p.activation);
+    const W* w = args.in<W>(1) + first * terms;
+    float* out = args.out<float>(0) + first;
+    const auto run = [&](const auto& source) HWY_ATTR {
+      if (dots) product_dots(source, begin, end, w, channels, terms, out, p.channels, e, args.scratch);
+      else product_panels(source, begin, end, w, channels, terms, out, p.channels, e, args.scratch);
+    };
+    const float* in = args.in<float>(0);
+    if (g.is_pointwise()) run(DenseRows{in + group * p.group_inputs, g.in_c, terms});
+    else run(WindowRows(g, in, group * p.group_inputs, p.group_inputs));
+  }
+}
+
+inline int64_t conv_2d_float_scratch(const ConvFloatParams& p) {
+  const ConvGeometry& g = p.geometry;
+  const int64_t terms = g.kernel_h * g.kernel_w * p.group_inputs;
+  const bool patches = !g.is_pointwise();
+  return prefers_dots(g.output_pixels()) ? dots_scratch_bytes(terms, patches)
+                                         : panels_scratch_bytes(p.channels / p.groups, terms, patches);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ONEWEIGHT_ABI
+}  // namespace oneweight
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace oneweight {
+inline namespace ONEWEIGHT_ABI {
+
+template <class W>
+Status Conv2D<W, float>::prepare(Preparation& p) {
+  ConvNode node;
+  ONEWEIGHT_RETURN_IF_ERROR(read_conv_2d(p, &node));
+  ConvFloatParams* params = p.make_params<ConvFloatParams>();
+  if (!params) return p.no_memory();
+  ONEWEIGHT_RETURN_IF_ERROR(activation_bounds(p, node.activation, &params->activation));
+  params->geometry = node.geometry;
+  params->channels = node.channels, params->groups = node.groups, params->group_inputs = node.group_inputs;
+  p.offer_activation(&params->activation);
+  p.set_scratch(ONEWEIGHT_KERNEL(p.target(), conv_2d_float_scratch)(*params));
+  p.set_kernel(ONEWEIGHT_KERNEL(p.target(), conv_2d_float<W>), node.geometry.rows(), &input_rows_of<ConvFloatParams>);
+  return {};
+}
+
+}  // namespace ONEWEIGHT_ABI
+}  // namespace oneweight
+#endif  // HWY_ONCE
+#endif  // toggle
+#endif  // ONEWEIGHT_HAS_KERNELS
