@@ -1,7 +1,7 @@
 # oneweight::kernels: the kernels of all operators, compiled once in the user's own build, with the user's
 # compiler and flags. Used by the build and by the installed package.
 #
-#   oneweight_add_kernels()    makes the targets oneweight_kernels and oneweight::kernels
+#   oneweight_add_kernels(INCLUDE_DIR)    makes the targets oneweight_kernels and oneweight::kernels
 
 set(ONEWEIGHT_KERNELS_TEMPLATE "${CMAKE_CURRENT_LIST_DIR}/kernels.cc.in")
 
@@ -14,13 +14,20 @@ function(oneweight_kernels_source folder name header rows core result)
   set(${result} "${folder}/kernels_${name}.cc" PARENT_SCOPE)
 endfunction()
 
-function(oneweight_add_kernels)
+function(oneweight_add_kernels include_dir)
+  # The groups are those that opset/all.h joins, each in the header of its name: one source file for each.
+  set(list_file "${include_dir}/oneweight/opset/all.h")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${list_file}")
+  file(READ "${list_file}" text)
+  string(REGEX MATCH "using All = Join<([^>]*)>" _ "${text}")
+  string(REGEX MATCHALL "[A-Za-z0-9]+" groups "${CMAKE_MATCH_1}")
   set(sources)
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/oneweight_kernels")
-  foreach(group Matrix Elementwise Window Movement)
-    string(TOLOWER ${group} name)
+  foreach(group ${groups})
+    string(REGEX REPLACE "([a-z0-9])([A-Z])" "\\1_\\2" name ${group})
+    string(TOLOWER ${name} name)
     set(core "")
-    if(group STREQUAL Movement)  # the planner and target detection go with the group that compiles fastest
+    if(group STREQUAL Movement)  # the planner and target detection go with a group that compiles fast
       set(core "#define ONEWEIGHT_KERNELS_CORE")
     endif()
     oneweight_kernels_source("${folder}" ${name} "oneweight/opset/${name}.h" ${group} "${core}" source)
