@@ -1,5 +1,12 @@
 // Operators that move elements: shapes, slices, joins. (Included once per target: see opset/all.h.)
+#include "oneweight/ops/concatenation.h"
+#include "oneweight/ops/expand_dims.h"
+#include "oneweight/ops/pad.h"
 #include "oneweight/ops/reshape.h"
+#include "oneweight/ops/slice.h"
+#include "oneweight/ops/squeeze.h"
+#include "oneweight/ops/strided_slice.h"
+#include "oneweight/ops/transpose.h"
 
 #ifndef ONEWEIGHT_OPSET_MOVEMENT_H
 #define ONEWEIGHT_OPSET_MOVEMENT_H
@@ -8,7 +15,7 @@
 namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
 namespace opset {
-using Movement = OpSet<Reshape>;
+using Movement = OpSet<Reshape, Concatenation, Pad, PadV2, Squeeze, ExpandDims, StridedSlice, Slice, Transpose>;
 }  // namespace opset
 }  // namespace ONEWEIGHT_ABI
 }  // namespace oneweight

@@ -1,0 +1,117 @@
+// CONCATENATION: inputs one behind the other along an axis. uint8 inputs with another scale or zero point than the output
+// are requantised as TFLite does (in float, halves away from zero); other quantised types must share them.
+// Rows: indices over the first two axes, as far as they lie before the joined one.
+#ifndef ONEWEIGHT_OPS_CONCATENATION_H
+#define ONEWEIGHT_OPS_CONCATENATION_H
+
+#include <cmath>
+
+#include "oneweight/ops/strided_copy.h"
+
+namespace oneweight {
+inline namespace ONEWEIGHT_ABI {
+
+struct ConcatenationPart {
+  int32_t input = 0;
+  bool rescale = false;
+  float scale = 1, bias = 0;
+  int64_t bytes = 0;  // of each run
+};
+struct ConcatenationParams {
+  const ConcatenationPart* parts = nullptr;
+  int32_t count = 0;
+  int32_t zero_point = 0;
+  int64_t runs_per_row = 1;
+  int64_t run_bytes = 0;  // of the output
+};
+
+struct Concatenation {
+  static bool accepts(const NodeTypes& t) {
+    for (int i = 0; i < t.input_count && i < NodeTypes::kMax; ++i)
+      if (!t.has_input[i] || !t.out(0, t.inputs[i])) return false;
+    return t.input_count >= 1 && tensor_type_bits(t.inputs[0]) >= 8;
+  }
+  static Status prepare(Preparation& p);
+  static constexpr OpRow row = {.code = BuiltinOperator::concatenation, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
+};
+
+#if ONEWEIGHT_HAS_KERNELS
+inline void concatenation_kernel(const KernelArgs& args) {
+  const auto& p = args.params<ConcatenationParams>();
+  std::byte* out = args.out<std::byte>(0);
+  for (int64_t run = args.rows.begin * p.runs_per_row; run < args.rows.end * p.runs_per_row; ++run) {
+    std::byte* to = out + run * p.run_bytes;
+    for (int32_t i = 0; i < p.count; ++i) {
+      const ConcatenationPart& part = p.parts[i];
+      const std::byte* from = args.in<std::byte>(part.input) + run * part.bytes;
+      if (!part.rescale) {
+        std::memcpy(to, from, static_cast<size_t>(part.bytes));
+      } else {
+        for (int64_t k = 0; k < part.bytes; ++k) {
+          const float value = std::round(static_cast<float>(static_cast<uint8_t>(from[k])) * part.scale + part.bias) + static_cast<float>(p.zero_point);
+          to[k] = static_cast<std::byte>(static_cast<uint8_t>(value < 0.0f ? 0.0f : value > 255.0f ? 255.0f : value));
+        }
+      }
+      to += part.bytes;
+    }
+  }
+}
+inline RowRange same_rows(const void*, RowRange rows) { return rows; }
+
+ONEWEIGHT_INLINE Status Concatenation::prepare(Preparation& p) {
+  ONEWEIGHT_RETURN_IF_ERROR(p.expect_operands(1, 1 << 20));
+  if (const int activation = p.options().get<int8_t>(1, 0))
+    return p.error(ErrorCode::unsupported, "fused activation %d is not supported", activation);
+  const Operand &first = p.input(0), &output = p.output(0);
+  int axis = 0;
+  ONEWEIGHT_RETURN_IF_ERROR(p.normalize_axis(p.options().get<int32_t>(0, 0), first.shape.rank(), &axis));
+  int64_t element = 0;
+  ONEWEIGHT_RETURN_IF_ERROR(element_bytes(p, first, &element));
+  ConcatenationPart* parts = p.derived<ConcatenationPart>(p.input_count());
+  ConcatenationParams* params = p.make_params<ConcatenationParams>();
+  if (!parts || !params) return p.no_memory();
+  Shape shape = first.shape;
+  shape[axis] = 0;
+  const int64_t inner = first.shape.elements(axis + 1, first.shape.rank()) * element;
+  for (int i = 0; i < p.input_count(); ++i) {
+    if (!p.has_input(i)) return p.invalid("input %d is left out", i);
+    const Operand& input = p.input(i);
+    bool fits = input.type == output.type && input.shape.rank() == shape.rank();
+    for (int k = 0; fits && k < shape.rank(); ++k) fits = k == axis || input.shape[k] == shape[k];
+    if (!fits)
+      return p.invalid("%s does not fit %s along axis %d", p.describe(input).c_str(), p.describe(first).c_str(), axis);
+    shape[axis] += input.shape[axis];
+    const bool alike = !output.quantized() || !input.quantized() ||
+                       (input.scale() == output.scale() && input.zero_point() == output.zero_point());
+    if (!alike && (output.type != TensorType::uint8 || output.scale() <= 0))
+      return p.error(ErrorCode::unsupported, "%s has scale %g and zero point %d, its output %g and %d: they must be equal",
+                     p.describe(input).c_str(), static_cast<double>(input.scale()), input.zero_point(),
+                     static_cast<double>(output.scale()), output.zero_point());
+    const int64_t bytes = input.shape[axis] * inner;
+    if (bytes <= 0) continue;
+    ConcatenationPart& part = parts[params->count++];
+    part.input = i;
+    part.bytes = bytes;
+    part.rescale = !alike;
+    if (!alike) {
+      part.scale = input.scale() * (1.0f / output.scale());
+      part.bias = -static_cast<float>(input.zero_point()) * part.scale;
+    }
+  }
+  ONEWEIGHT_RETURN_IF_ERROR(p.set_output(0, shape));
+  params->parts = parts;
+  params->zero_point = output.zero_point();
+  params->run_bytes = shape[axis] * inner;
+  const int row_axes = std::min(axis, 2);
+  const int64_t rows = shape.elements(0, row_axes);
+  params->runs_per_row = shape.elements(row_axes, axis);
+  p.set_kernel(&concatenation_kernel, rows, axis >= 2 ? &same_rows : nullptr);
+  if (params->count == 1 && !parts[0].rescale) p.allow_alias(parts[0].input);
+  return {};
+}
+#endif
+
+}  // namespace ONEWEIGHT_ABI
+}  // namespace oneweight
+
+#endif  // ONEWEIGHT_OPS_CONCATENATION_H
