@@ -1,4 +1,7 @@
 // Pooling, reductions, resizing and detection. (Included once per target: see opset/all.h.)
+#include "oneweight/ops/pooling.h"
+#include "oneweight/ops/resize_bilinear.h"
+#include "oneweight/ops/resize_nearest_neighbor.h"
 
 #ifndef ONEWEIGHT_OPSET_WINDOW_H
 #define ONEWEIGHT_OPSET_WINDOW_H
@@ -7,7 +10,7 @@
 namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
 namespace opset {
-using Window = OpSet<>;
+using Window = OpSet<AveragePool2D, MaxPool2D, L2Pool2D, ResizeBilinear, ResizeNearestNeighbor>;
 }  // namespace opset
 }  // namespace ONEWEIGHT_ABI
 }  // namespace oneweight

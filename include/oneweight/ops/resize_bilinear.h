@@ -1,0 +1,209 @@
+// RESIZE_BILINEAR on NHWC to the constant size [height, width] of input 1, with aligned corners, half pixel centres or
+// neither. float and uint8 interpolate in float; int8 and int16 in the 10-bit fixed point of TFLite's reference kernel.
+// Each output row blends two input rows into scratch and then their neighbours. Rows: batch * output height + y.
+#ifndef ONEWEIGHT_OPS_RESIZE_BILINEAR_H
+#define ONEWEIGHT_OPS_RESIZE_BILINEAR_H
+
+#include <algorithm>
+#include <cmath>
+
+#include "oneweight/ops/resize.h"
+
+namespace oneweight {
+inline namespace ONEWEIGHT_ABI {
+
+// Between which two cells of an axis an output cell lies: weight of `second` as float, or in 1/1024.
+struct BilinearTap {
+  int64_t first = 0, second = 0;
+  float weight = 0;
+  int32_t weight_10 = 0;
+};
+
+inline BilinearTap float_tap(const ResizeAxis& axis, int64_t at) {
+  const float x = axis.half_pixel ? (static_cast<float>(at) + 0.5f) * axis.scale - 0.5f : static_cast<float>(at) * axis.scale;
+  const float floor = std::floor(x);
+  BilinearTap tap;
+  tap.first = std::clamp<int64_t>(static_cast<int64_t>(floor), 0, axis.in - 1);
+  tap.second = std::clamp<int64_t>(static_cast<int64_t>(std::ceil(x)), 0, axis.in - 1);
+  tap.weight = tap.first == tap.second ? 0.0f : x - floor;
+  return tap;
+}
+
+inline BilinearTap fixed_tap(const ResizeAxis& axis, int64_t at) {
+  const int64_t x = at * axis.scale_10 + (axis.half_pixel ? axis.scale_10 / 2 - 512 : 0);
+  BilinearTap tap;
+  tap.first = std::clamp<int64_t>(x / 1024, 0, axis.in - 1);
+  tap.second = std::clamp<int64_t>((x + 1023) / 1024, 0, axis.in - 1);
+  tap.weight_10 = static_cast<int32_t>(x - 1024 * tap.first);
+  return tap;
+}
+
+struct ResizeBilinearParams {
+  ResizeGeometry geometry;
+  const BilinearTap* taps = nullptr;  // of each output column
+};
+
+struct ResizeBilinear {
+  static bool accepts(const NodeTypes& t) {
+    if (t.input_count != 2 || !t.has_input[0] || !t.out(0, t.inputs[0])) return false;
+    return t.inputs[0] == TensorType::float32 || t.inputs[0] == TensorType::int8 || t.inputs[0] == TensorType::uint8 || t.inputs[0] == TensorType::int16;
+  }
+  static Status prepare(Preparation& p);
+  static constexpr OpRow row = {.code = BuiltinOperator::resize_bilinear, .types = "float, int8, uint8, int16", .accepts = &accepts, .prepare = &prepare};
+};
+
+#if ONEWEIGHT_HAS_KERNELS
+// Exact sums of products of 11-bit weights, rounded once, halves away from zero.
+template <class T>
+void resize_bilinear_fixed(const KernelArgs& args) {
+  using Sum = std::conditional_t<sizeof(T) == 1, int32_t, int64_t>;
+  const auto& p = args.params<ResizeBilinearParams>();
+  const ResizeGeometry& g = p.geometry;
+  auto* line = reinterpret_cast<int32_t*>(args.scratch);
+  const int64_t c = g.channels;
+  for (int64_t row = args.rows.begin; row < args.rows.end; ++row) {
+    const BilinearTap y = fixed_tap(g.y, row % g.y.out);
+    const T* image = args.in<T>(0) + row / g.y.out * g.y.in * g.x.in * c;
+    const T *above = image + y.first * g.x.in * c, *below = image + y.second * g.x.in * c;
+    for (int64_t i = 0; i < g.x.in * c; ++i) line[i] = above[i] * (1024 - y.weight_10) + below[i] * y.weight_10;
+    T* to = args.out<T>(0) + row * g.x.out * c;
+    for (int64_t x = 0; x < g.x.out; ++x, to += c) {
+      const BilinearTap& tap = p.taps[x];
+      const int32_t *left = line + tap.first * c, *right = line + tap.second * c;
+      for (int64_t i = 0; i < c; ++i) {
+        const Sum sum = static_cast<Sum>(left[i]) * (1024 - tap.weight_10) + static_cast<Sum>(right[i]) * tap.weight_10;
+        to[i] = static_cast<T>((sum + (sum > 0 ? 1 << 19 : -(1 << 19))) / (1 << 20));
+      }
+    }
+  }
+}
+
+// uint8: four products in float, and a half added.
+inline void resize_bilinear_bytes(const KernelArgs& args) {
+  const auto& p = args.params<ResizeBilinearParams>();
+  const ResizeGeometry& g = p.geometry;
+  const int64_t c = g.channels;
+  for (int64_t row = args.rows.begin; row < args.rows.end; ++row) {
+    const BilinearTap y = float_tap(g.y, row % g.y.out);
+    const uint8_t* image = args.in<uint8_t>(0) + row / g.y.out * g.y.in * g.x.in * c;
+    const uint8_t *above = image + y.first * g.x.in * c, *below = image + y.second * g.x.in * c;
+    uint8_t* to = args.out<uint8_t>(0) + row * g.x.out * c;
+    for (int64_t x = 0; x < g.x.out; ++x, to += c) {
+      const BilinearTap& tap = p.taps[x];
+      const float wy = y.weight, wx = tap.weight;
+      for (int64_t i = 0; i < c; ++i) {
+        const float value = static_cast<float>(above[tap.first * c + i]) * (1 - wy) * (1 - wx) + static_cast<float>(below[tap.first * c + i]) * wy * (1 - wx) +
+                            static_cast<float>(above[tap.second * c + i]) * (1 - wy) * wx + static_cast<float>(below[tap.second * c + i]) * wy * wx;
+        to[i] = static_cast<uint8_t>(value + 0.5f);
+      }
+    }
+  }
+}
+
+inline RowRange resize_bilinear_rows(const void* params, RowRange rows) {
+  const ResizeGeometry& g = static_cast<const ResizeBilinearParams*>(params)->geometry;
+  return resize_rows(g, rows, [&](int64_t y) {
+    // The fixed-point taps may differ from these by one row.
+    const BilinearTap tap = float_tap(g.y, y), fixed = fixed_tap(g.y, y);
+    return RowRange{std::min(tap.first, fixed.first), std::max(tap.second, fixed.second) + 1};
+  });
+}
+#endif
+
+}  // namespace ONEWEIGHT_ABI
+}  // namespace oneweight
+#endif  // ONEWEIGHT_OPS_RESIZE_BILINEAR_H
+
+#if ONEWEIGHT_HAS_KERNELS
+#if defined(ONEWEIGHT_OPS_RESIZE_BILINEAR_KERNELS) == defined(HWY_TARGET_TOGGLE)
+#ifdef ONEWEIGHT_OPS_RESIZE_BILINEAR_KERNELS
+#undef ONEWEIGHT_OPS_RESIZE_BILINEAR_KERNELS
+#else
+#define ONEWEIGHT_OPS_RESIZE_BILINEAR_KERNELS
+#endif
+#include "oneweight/simd/targets.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace oneweight {
+inline namespace ONEWEIGHT_ABI {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// to = a + (b - a) * weight; exactly a where the weight is 0.
+HWY_INLINE void blend_floats(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, float weight, float* HWY_RESTRICT to, int64_t count) {
+  const hn::ScalableTag<float> d;
+  const auto n = static_cast<int64_t>(hn::Lanes(d));
+  const auto w = hn::Set(d, weight);
+  int64_t i = 0;
+  for (; i + n <= count; i += n) {
+    const auto first = hn::LoadU(d, a + i);
+    hn::StoreU(hn::MulAdd(hn::Sub(hn::LoadU(d, b + i), first), w, first), d, to + i);
+  }
+  if (i < count) {
+    const auto left = static_cast<size_t>(count - i);
+    const auto first = hn::LoadN(d, a + i, left);
+    hn::StoreN(hn::MulAdd(hn::Sub(hn::LoadN(d, b + i, left), first), w, first), d, to + i, left);
+  }
+}
+
+inline void resize_bilinear_floats(const KernelArgs& args) {
+  const auto& p = args.params<ResizeBilinearParams>();
+  const ResizeGeometry& g = p.geometry;
+  const int64_t c = g.channels;
+  auto* blended = reinterpret_cast<float*>(args.scratch);
+  for (int64_t row = args.rows.begin; row < args.rows.end; ++row) {
+    const BilinearTap y = float_tap(g.y, row % g.y.out);
+    const float* image = args.in<float>(0) + row / g.y.out * g.y.in * g.x.in * c;
+    const float* line = image + y.first * g.x.in * c;
+    if (y.weight != 0.0f) {
+      blend_floats(line, image + y.second * g.x.in * c, y.weight, blended, g.x.in * c);
+      line = blended;
+    }
+    float* to = args.out<float>(0) + row * g.x.out * c;
+    for (int64_t x = 0; x < g.x.out; ++x, to += c) {
+      const BilinearTap& tap = p.taps[x];
+      const float *left = line + tap.first * c, *right = line + tap.second * c;
+      if (c >= 4) {
+        blend_floats(left, right, tap.weight, to, c);
+      } else {
+        for (int64_t i = 0; i < c; ++i) to[i] = left[i] + (right[i] - left[i]) * tap.weight;
+      }
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ONEWEIGHT_ABI
+}  // namespace oneweight
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace oneweight {
+inline namespace ONEWEIGHT_ABI {
+
+ONEWEIGHT_INLINE Status ResizeBilinear::prepare(Preparation& p) {
+  ResizeBilinearParams* params = p.make_params<ResizeBilinearParams>();
+  if (!params) return p.no_memory();
+  ONEWEIGHT_RETURN_IF_ERROR(prepare_resize(p, p.options().get<bool>(2, false), p.options().get<bool>(3, false), &params->geometry));
+  const ResizeGeometry& g = params->geometry;
+  const TensorType type = p.input(0).type;
+  const bool fixed = type == TensorType::int8 || type == TensorType::int16;
+  BilinearTap* taps = p.derived<BilinearTap>(g.x.out);
+  if (!taps) return p.no_memory();
+  for (int64_t x = 0; x < g.x.out; ++x) taps[x] = fixed ? fixed_tap(g.x, x) : float_tap(g.x, x);
+  params->taps = taps;
+  KernelFn kernel = ONEWEIGHT_KERNEL(p.target(), resize_bilinear_floats);
+  if (type == TensorType::int8) kernel = &resize_bilinear_fixed<int8_t>;
+  if (type == TensorType::int16) kernel = &resize_bilinear_fixed<int16_t>;
+  if (type == TensorType::uint8) kernel = &resize_bilinear_bytes;
+  p.set_scratch(type == TensorType::uint8 ? 0 : g.x.in * g.channels * static_cast<int64_t>(sizeof(float)));
+  p.set_kernel(kernel, g.batch * g.y.out, &resize_bilinear_rows);
+  return {};
+}
+
+}  // namespace ONEWEIGHT_ABI
+}  // namespace oneweight
+#endif  // HWY_ONCE
+#endif  // per target
+#endif  // ONEWEIGHT_HAS_KERNELS
