@@ -1,5 +1,6 @@
 // Pooling, reductions, resizing and detection. (Included once per target: see opset/all.h.)
 #include "oneweight/ops/pooling.h"
+#include "oneweight/ops/reduction.h"
 #include "oneweight/ops/resize_bilinear.h"
 #include "oneweight/ops/resize_nearest_neighbor.h"
 
@@ -10,7 +11,7 @@
 namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
 namespace opset {
-using Window = OpSet<AveragePool2D, MaxPool2D, L2Pool2D, ResizeBilinear, ResizeNearestNeighbor>;
+using Window = OpSet<AveragePool2D, MaxPool2D, L2Pool2D, Mean, Sum, ReduceMax, ReduceMin, ReduceProd, ReduceAny, ReduceAll, ResizeBilinear, ResizeNearestNeighbor>;
 }  // namespace opset
 }  // namespace ONEWEIGHT_ABI
 }  // namespace oneweight
