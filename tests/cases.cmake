@@ -1,0 +1,48 @@
+# The program runs the cases of the repository, and the suites beside it where there are any.
+
+set(ONEWEIGHT_CASES_OPTIONS)
+if(ONEWEIGHT_SANITIZE)  # sanitizers cost the memory and the time that some cases limit
+  set(ONEWEIGHT_CASES_OPTIONS --skip-measured --timeout 300)
+endif()
+
+add_test(NAME "cases: the repository's" COMMAND oneweight_program verify "${ONEWEIGHT_TEST_DATA}" ${ONEWEIGHT_CASES_OPTIONS})
+
+# Suites of cases outside the repository; each must pass as listed in tests/data/must_pass/<suite>.txt: one line for
+# each case or folder of cases.
+set(ONEWEIGHT_SUITES "${PROJECT_SOURCE_DIR}/../shared/data" CACHE PATH "Folder with suites of cases, where there is one")
+file(GLOB lists CONFIGURE_DEPENDS "${ONEWEIGHT_TEST_DATA}/must_pass/*.txt")
+foreach(list ${lists})
+  get_filename_component(suite ${list} NAME_WE)
+  if(IS_DIRECTORY "${ONEWEIGHT_SUITES}/${suite}")
+    file(STRINGS ${list} cases REGEX "^[^#]")
+    list(TRANSFORM cases PREPEND "${ONEWEIGHT_SUITES}/${suite}/")
+    add_test(NAME "cases: ${suite}" COMMAND oneweight_program verify ${cases} ${ONEWEIGHT_CASES_OPTIONS})
+  else()
+    message(STATUS "oneweight: no ${ONEWEIGHT_SUITES}/${suite}: its cases are not run")
+  endif()
+endforeach()
+
+# What the program says and returns when it is used wrongly.
+function(oneweight_program_test name expected_code expected_text)
+  add_test(NAME "program: ${name}"
+           COMMAND "${CMAKE_COMMAND}" -D "PROGRAM=$<TARGET_FILE:oneweight_program>" -D "CODE=${expected_code}"
+                   -D "TEXT=${expected_text}" -P "${CMAKE_CURRENT_SOURCE_DIR}/program_test.cmake" -- ${ARGN})
+endfunction()
+set(ONEWEIGHT_SMALL_MODEL "${ONEWEIGHT_TEST_DATA}/models/tflm_hello_world_int8")
+oneweight_program_test("version" 0 "oneweight ${PROJECT_VERSION}" --version)
+oneweight_program_test("help lists exit codes" 0 "Exit codes" --help)
+oneweight_program_test("no command is wrong usage" 2 "subcommand")
+oneweight_program_test("a file that is not there" 3 "nowhere.tflite" run nowhere.tflite)
+oneweight_program_test("a file that is no model" 3 "case.json" inspect "${ONEWEIGHT_SMALL_MODEL}/case.json")
+oneweight_program_test("inspect" 0 "FULLY_CONNECTED" inspect "${ONEWEIGHT_SMALL_MODEL}/model.tflite")
+oneweight_program_test("run" 0 "output 0" run "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --input "${ONEWEIGHT_SMALL_MODEL}/in_0.npy")
+oneweight_program_test("an input of another type" 3 "has type int8, the array float32" run
+                       "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --input "${ONEWEIGHT_TEST_DATA}/models/tflm_hello_world_float/in_0.npy")
+oneweight_program_test("benchmark" 0 "median_ms.*p95_ms.*open_ms.*cold_ms.*forecast_bytes" benchmark
+                       "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --runs 5 --json)
+oneweight_program_test("memory" 0 "forecast_bytes.*plan_bytes.*base_rss_bytes.*contexts.*file_backed_bytes" memory
+                       "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --contexts 3 --json)
+oneweight_program_test("verify without cases" 2 "no case" verify "${CMAKE_CURRENT_SOURCE_DIR}/support")
+oneweight_program_test("a wrong answer is named" 1 "differs first at .0, 0.: got.*want.*0 passed, 1 failed, 0 skipped" verify
+                       "${CMAKE_CURRENT_SOURCE_DIR}/wrong_cases/wrong_answer")
+oneweight_program_test("an unexpected answer is a failure" 1 "must be refused" verify "${CMAKE_CURRENT_SOURCE_DIR}/wrong_cases/not_refused")
