@@ -1,4 +1,5 @@
 // Pooling, reductions, resizing and detection. (Included once per target: see opset/all.h.)
+#include "oneweight/ops/detection_postprocess.h"
 #include "oneweight/ops/pooling.h"
 #include "oneweight/ops/reduction.h"
 #include "oneweight/ops/resize_bilinear.h"
@@ -11,7 +12,8 @@
 namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
 namespace opset {
-using Window = OpSet<AveragePool2D, MaxPool2D, L2Pool2D, Mean, Sum, ReduceMax, ReduceMin, ReduceProd, ReduceAny, ReduceAll, ResizeBilinear, ResizeNearestNeighbor>;
+using Window = OpSet<AveragePool2D, MaxPool2D, L2Pool2D, Mean, Sum, ReduceMax, ReduceMin, ReduceProd, ReduceAny, ReduceAll, ResizeBilinear, ResizeNearestNeighbor,
+                     DetectionPostProcess>;
 }  // namespace opset
 }  // namespace ONEWEIGHT_ABI
 }  // namespace oneweight
