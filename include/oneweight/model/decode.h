@@ -66,7 +66,6 @@ class ModelDecoder {
   using Span = std::span<const std::byte>;
   struct BufferRange {
     Span data;
-    bool explicit_empty = false;  // has a data vector without elements
   };
 
   ONEWEIGHT_PRINTF(1, 2) static Status invalid(const char* format, ...) {
@@ -145,8 +144,6 @@ class ModelDecoder {
                          static_cast<unsigned long long>(buffer.offset()),
                          static_cast<unsigned long long>(buffer.size()), file_.size());
         }
-      } else {
-        to.explicit_empty = data.present();
       }
     }
     return Status();
@@ -507,8 +504,7 @@ class ModelDecoder {
       for (const int32_t i : op.outputs) written[i] = true;
     for (size_t i = 0; i < graph->tensors.size(); ++i) {
       TensorDef& tensor = graph->tensors[i];
-      const bool empty = tensor.buffer < buffers_.size() && buffers_[tensor.buffer].explicit_empty &&
-                         tensor.buffer != 0 && tensor.shape.elements() == 0;
+      const bool empty = tensor.buffer < buffers_.size() && tensor.buffer != 0 && tensor.shape.elements() == 0;
       tensor.is_constant = !tensor.data.empty() || (empty && !written[i] && !tensor.is_variable);
     }
   }

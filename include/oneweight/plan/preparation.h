@@ -107,7 +107,7 @@ class Preparation {
   // running is `unsupported` (a shape that depends on data).
   Status constant_ints(int i, std::vector<int64_t>* values) const {
     const Operand& t = inputs_[i];
-    if (!t.is_constant)
+    if (!t.is_constant && t.shape.elements() != 0)  // no elements: known, whoever writes them
       return error(ErrorCode::unsupported, "needs the values of %s before the run, but they are computed",
                    describe(t).c_str());
     const int64_t n = t.shape.elements();
@@ -226,8 +226,8 @@ class Preparation {
   struct ConstantOutput { int out; const std::byte* bytes; };
 
   explicit Preparation(PlanBuilder* builder) : builder_(builder) {}
-  inline bool absorb_padding_impl(SpatialPadding* padding);
-  inline bool fuse_activation_impl(const FusedActivation& wanted);
+  bool absorb_padding_impl(SpatialPadding* padding);
+  bool fuse_activation_impl(const FusedActivation& wanted);
   std::string where() const {
     return "operator " + std::to_string(index_) + " " + std::string(op_->name()) + ": ";
   }
