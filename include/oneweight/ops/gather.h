@@ -1,5 +1,5 @@
 // GATHER: slices of input 0 along an axis, chosen by input 1 (int32, int64 or int16; checked while running), with leading
-// batch axes in common. Also tables of 4-bit numbers.
+// batch axes in common. Also tables of 4-bit numbers; stored half tables are read where they lie and widened to float.
 #ifndef ONEWEIGHT_OPS_GATHER_H
 #define ONEWEIGHT_OPS_GATHER_H
 
@@ -15,6 +15,15 @@ struct GatherParams {
   TensorType index_type = TensorType::int32;
 };
 
+// A half constant behind a DEQUANTIZE.
+struct GatherStored {
+  static bool accepts(const NodeTypes& t) {
+    return t.input_count == 2 && t.in(0, TensorType::float16) && t.constant[0] && t.out(0, TensorType::float32) && is_index_type(t, 1);
+  }
+  static Status prepare(Preparation& p);
+  static constexpr OpRow row = {.code = BuiltinOperator::gather, .types = "half constants -> float", .accepts = &accepts, .prepare = &prepare, .stored_inputs = 1};
+};
+
 struct Gather {
   static bool accepts(const NodeTypes& t) {
     return t.input_count == 2 && t.has_input[0] && t.out(0, t.inputs[0]) && tensor_type_bits(t.inputs[0]) >= 4 && is_index_type(t, 1);
@@ -24,12 +33,11 @@ struct Gather {
 };
 
 #if ONEWEIGHT_HAS_KERNELS
-inline void gather_kernel(const KernelArgs& args) {
+// Calls copy(source slice, output slice) for each slice of args.rows.
+template <class Copy>
+void for_each_gathered(const KernelArgs& args, Copy copy) {
   const auto& p = args.params<GatherParams>();
-  const std::byte *table = args.in<std::byte>(0), *indices = args.in<std::byte>(1);
-  std::byte* out = args.out<std::byte>(0);
-  const bool whole = p.slice_bits % 8 == 0;
-  const int64_t bytes = p.slice_bits / 8;
+  const std::byte* indices = args.in<std::byte>(1);
   int64_t slice = args.rows.begin * p.indices;
   for (int64_t row = args.rows.begin; row < args.rows.end; ++row) {
     const int64_t batch = row / p.outer;
@@ -38,17 +46,31 @@ inline void gather_kernel(const KernelArgs& args) {
       if (index < 0 || index >= p.extent)
         return args.run->fail(ErrorCode::invalid_data, "index %lld (number %lld) is outside the %lld entries of its axis",
                               static_cast<long long>(index), static_cast<long long>(batch * p.indices + i), static_cast<long long>(p.extent));
-      const int64_t source = row * p.extent + index;
-      if (whole) {
-        std::memcpy(out + slice * bytes, table + source * bytes, static_cast<size_t>(bytes));
-      } else {
-        copy_nibbles(table, source * p.slice_bits / 4, out, slice * p.slice_bits / 4, p.slice_bits / 4);
-      }
+      copy(row * p.extent + index, slice);
     }
   }
 }
+inline void gather_kernel(const KernelArgs& args) {
+  const int64_t bytes = args.params<GatherParams>().slice_bits / 8;
+  for_each_gathered(args, [&](int64_t from, int64_t to) {
+    std::memcpy(args.out<std::byte>(0) + to * bytes, args.in<std::byte>(0) + from * bytes, static_cast<size_t>(bytes));
+  });
+}
+inline void gather_half_kernel(const KernelArgs& args) {
+  const int64_t count = args.params<GatherParams>().slice_bits / 16;
+  for_each_gathered(args, [&](int64_t from, int64_t to) {
+    for (int64_t i = 0; i < count; ++i)
+      args.out<float>(0)[to * count + i] = half_to_float(Preparation::load<half>(args.in<std::byte>(0), from * count + i));
+  });
+}
+inline void gather_nibbles_kernel(const KernelArgs& args) {
+  const int64_t count = args.params<GatherParams>().slice_bits / 4;
+  for_each_gathered(args, [&](int64_t from, int64_t to) {
+    copy_nibbles(args.in<std::byte>(0), from * count, args.out<std::byte>(0), to * count, count);
+  });
+}
 
-ONEWEIGHT_INLINE Status Gather::prepare(Preparation& p) {
+inline Status prepare_gather(Preparation& p) {
   ONEWEIGHT_RETURN_IF_ERROR(p.expect_operands(2, 2));
   const Operand &table = p.input(0), &indices = p.input(1);
   const Shape &in = table.shape, &at = indices.shape;
@@ -74,20 +96,23 @@ ONEWEIGHT_INLINE Status Gather::prepare(Preparation& p) {
   params->indices = at.elements(batch, at.rank());
   params->slice_bits = in.elements(axis + 1, in.rank()) * tensor_type_bits(table.type);
   params->index_type = indices.type;
-  // Halves of a byte are written one after the other: no two tasks may share a byte.
+  // Halves of a byte are written one after the other: in one task.
   const int64_t rows = params->batches * params->outer;
-  const bool divisible = params->slice_bits * params->indices % 8 == 0;
-  if (divisible) {
-    p.set_kernel(&gather_kernel, rows);
-  } else {
+  if (params->slice_bits % 8 != 0) {
+    params->outer = rows, params->batches = 1;
+    if (batch > 0) return p.error(ErrorCode::unsupported, "batch axes of %s are not supported", p.describe(table).c_str());
     p.set_kernel([](const KernelArgs& args) {
       KernelArgs all = args;
-      all.rows = {0, args.params<GatherParams>().batches * args.params<GatherParams>().outer};
-      gather_kernel(all);
+      all.rows = {0, args.params<GatherParams>().outer};
+      gather_nibbles_kernel(all);
     });
+  } else {
+    p.set_kernel(table.type == p.output(0).type ? &gather_kernel : &gather_half_kernel, rows);
   }
   return {};
 }
+ONEWEIGHT_INLINE Status Gather::prepare(Preparation& p) { return prepare_gather(p); }
+ONEWEIGHT_INLINE Status GatherStored::prepare(Preparation& p) { return prepare_gather(p); }
 #endif
 
 }  // namespace ONEWEIGHT_ABI

@@ -277,6 +277,7 @@ class PlanBuilder {
     o.shape = tensor.shape;
     o.quantization = tensor.quantization;
     o.data = tensor.constant;
+    o.data_bytes = tensor.constant ? tensor.bytes : 0;
     o.is_constant = tensor.placement == Placement::constant;
     o.is_variable = def.is_variable;
     o.sparsity = def.sparsity.get();

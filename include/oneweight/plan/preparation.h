@@ -20,6 +20,7 @@ struct Operand {
   Shape shape;
   const Quantization* quantization = nullptr;  // never null; empty scales = not quantised
   const std::byte* data = nullptr;   // the value when it is known before the run (unaligned), else null
+  int64_t data_bytes = 0;            // at data (sparse constants: what the file stores)
   bool is_constant = false;          // known before the run (data may be null when it has no elements)
   bool is_variable = false;
   const Sparsity* sparsity = nullptr;
