@@ -1,0 +1,120 @@
+// What CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED on 8-bit weights derive from scales, zero points and weights.
+#ifndef ONEWEIGHT_OPS_QUANTIZED_WEIGHTS_H
+#define ONEWEIGHT_OPS_QUANTIZED_WEIGHTS_H
+
+#include <algorithm>
+#include <cmath>
+
+#include "oneweight/ops/conv_node.h"
+#include "oneweight/simd/product_int8.h"
+
+namespace oneweight {
+inline namespace v1 {
+
+// Stored as signed numbers of int8, int4 or int2, or as uint8.
+inline int weight_bits(TensorType type) {
+  return type == TensorType::int4 ? 4 : type == TensorType::int2 ? 2 : type == TensorType::int8 || type == TensorType::uint8 ? 8 : 0;
+}
+
+// Element number i of packed or byte weights, as the signed w'.
+inline int32_t signed_weight(const ByteWeights& w, int64_t i) {
+  if (w.bits == 8) return static_cast<int8_t>(w.data[i] ^ w.flip);
+  const int per_byte = 8 / w.bits;
+  const int left = 8 - w.bits - static_cast<int>(i % per_byte) * w.bits;
+  return static_cast<int8_t>(static_cast<uint8_t>(w.data[i / per_byte] << left)) >> (8 - w.bits);
+}
+
+// sum of w' over the terms of channel n.
+inline int32_t weight_sum(const ByteWeights& w, int64_t n) {
+  int64_t sum = 0;
+  if (w.bits == 8) {
+    const uint8_t* row = w.data + n * w.terms;
+    for (int64_t k = 0; k < w.terms; ++k) sum += static_cast<int8_t>(row[k] ^ w.flip);
+  } else {
+    for (int64_t k = 0; k < w.terms; ++k) sum += signed_weight(w, n * w.terms + k);
+  }
+  return static_cast<int32_t>(sum);
+}
+
+// The constant part of a channel's sum of (a' - a_zero) (w' - w_zero) + bias, when a' w' is summed; wraps.
+inline int32_t folded_bias(int32_t bias, int32_t sum_of_weights, int64_t terms, int32_t a_zero, int32_t w_zero) {
+  const uint32_t a = static_cast<uint32_t>(a_zero), zero = static_cast<uint32_t>(w_zero);
+  return static_cast<int32_t>(static_cast<uint32_t>(bias) - a * static_cast<uint32_t>(sum_of_weights) + static_cast<uint32_t>(terms) * a * zero);
+}
+
+// Scales of the weights: one, or one for each channel along `axis`; all of them > 0 or 0.
+inline Status check_weight_scales(const Preparation& p, const Operand& weights, int64_t channels, int axis) {
+  const Quantization& q = *weights.quantization;
+  const auto n = static_cast<int64_t>(q.scales.size());
+  if (n == 0) return p.invalid("%s has no scale", p.describe(weights).c_str());
+  if (q.block_size > 0) return p.error(ErrorCode::unsupported, "%s has block-wise scales", p.describe(weights).c_str());
+  if (n != 1 && n != channels)
+    return p.invalid("%s has %lld scales for %lld channels", p.describe(weights).c_str(), static_cast<long long>(n), static_cast<long long>(channels));
+  if (n > 1 && q.axis != axis) return p.invalid("%s has its scales along axis %d, not %d", p.describe(weights).c_str(), q.axis, axis);
+  for (int64_t i = 0; i < n; ++i) {
+    if (!(q.scales[i] >= 0) || std::isinf(q.scales[i])) return p.invalid("%s has a scale that is not a number >= 0", p.describe(weights).c_str());
+    if (q.zero_points.size() > static_cast<size_t>(i) && n > 1 && q.zero_points[i] != 0)
+      return p.error(ErrorCode::unsupported, "%s has a scale for each channel and zero points other than 0", p.describe(weights).c_str());
+  }
+  return {};
+}
+inline Status check_one_scale(const Preparation& p, const Operand& t) {
+  if (t.quantization->scales.size() == 1 && t.scale() > 0 && !std::isinf(t.scale())) return {};
+  return p.invalid("%s needs one scale > 0", p.describe(t).c_str());
+}
+
+// Multipliers, shifts, zero points and bounds of the output. Arrays are padded by kChannelPad.
+inline Status make_scaling(Preparation& p, const Operand& input, const Operand& weights, const Operand& output, int64_t channels, int axis,
+                           Activation activation, QuantizedScaling* q) {
+  ONEWEIGHT_RETURN_IF_ERROR(check_one_scale(p, input));
+  ONEWEIGHT_RETURN_IF_ERROR(check_one_scale(p, output));
+  ONEWEIGHT_RETURN_IF_ERROR(check_weight_scales(p, weights, channels, axis));
+  int32_t* multiplier = p.derived<int32_t>(channels + kChannelPad);
+  int32_t* shift = p.derived<int32_t>(channels + kChannelPad);
+  if (!multiplier || !shift) return p.no_memory();
+  const std::vector<float>& scales = weights.quantization->scales;
+  q->narrow = true;
+  for (int64_t n = 0; n < channels; ++n) {
+    const double scale = scales[scales.size() > 1 ? static_cast<size_t>(n) : 0];
+    const FixedMultiplier f = quantize_multiplier(static_cast<double>(input.scale()) * scale / static_cast<double>(output.scale()));
+    multiplier[n] = f.multiplier, shift[n] = f.shift;
+    if (f.shift > 0) q->narrow = false;
+  }
+  q->multiplier = multiplier, q->shift = shift;
+  q->zero = output.zero_point();
+  FusedActivation bounds;
+  ONEWEIGHT_RETURN_IF_ERROR(activation_bounds(p, activation, &bounds));
+  const bool wide = output.type == TensorType::int16, is_unsigned = output.type == TensorType::uint8;
+  const QuantizedRange range = quantized_range(bounds.low, bounds.high, output.scale(), q->zero, wide ? -32768 : is_unsigned ? 0 : -128,
+                                               wide ? 32767 : is_unsigned ? 255 : 127);
+  q->low = range.low, q->high = range.high;
+  return {};
+}
+
+// Folded biases of constant weights and bias, padded; *folded stays null when one of them is computed while running.
+// Clears q->narrow where sums could pass 2^30.
+inline Status fold_biases(Preparation& p, const ByteWeights& w, const Operand& weights, int64_t channels, int32_t a_zero, QuantizedScaling* q,
+                          const int32_t** folded) {
+  *folded = nullptr;
+  const bool has_bias = p.has_input(2);
+  if (!weights.data || (has_bias && !p.input(2).data)) {
+    q->narrow = false;
+    return {};
+  }
+  int32_t* to = p.derived<int32_t>(channels + kChannelPad);
+  if (!to) return p.no_memory();
+  int64_t largest = 0;
+  for (int64_t n = 0; n < channels; ++n) {
+    const int32_t bias = has_bias ? Preparation::load<int32_t>(p.input(2).data, n) : 0;
+    largest = std::max<int64_t>(largest, bias < 0 ? -static_cast<int64_t>(bias) : bias);
+    to[n] = folded_bias(bias, weight_sum(w, n), w.terms, a_zero, q->weight_zero);
+  }
+  if (largest >= (1 << 29) || w.terms >= 8192 || largest + w.terms * 65536 >= (1 << 30)) q->narrow = false;
+  *folded = to;
+  return {};
+}
+
+}  // namespace v1
+}  // namespace oneweight
+
+#endif  // ONEWEIGHT_OPS_QUANTIZED_WEIGHTS_H
