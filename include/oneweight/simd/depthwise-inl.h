@@ -1,0 +1,230 @@
+// Depthwise convolution, vectorised along channels. Included once per target.
+#if defined(ONEWEIGHT_SIMD_DEPTHWISE_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef ONEWEIGHT_SIMD_DEPTHWISE_INL_H
+#undef ONEWEIGHT_SIMD_DEPTHWISE_INL_H
+#else
+#define ONEWEIGHT_SIMD_DEPTHWISE_INL_H
+#endif
+
+#include <algorithm>
+#include <cstring>
+
+#include "oneweight/simd/product_float-inl.h"
+#include "oneweight/simd/product_int8-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace oneweight {
+inline namespace ONEWEIGHT_ABI {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// ---- Float
+
+// One vector of channels of neighbouring output pixels. Distances in elements.
+template <class W>
+struct DepthwiseFloatArgs {
+  const float* in;             // tap (0, 0) of the first pixel; taps outside [ky0, ky1) x [kx0, kx1) are not read
+  int64_t tap_row, tap_column; // from tap to tap
+  int64_t step;                // from pixel to pixel
+  const W* w;                  // [ky][kx][channels]
+  int64_t channels, kernel_w;
+  int64_t ky0, ky1, kx0, kx1;
+  const float* bias;           // null: none
+  const Epilogue* epilogue;
+  float* out;
+};
+
+inline constexpr int kDepthwisePixels = 6;
+#define ONEWEIGHT_DEPTHWISE_PIXELS(X) X(0) X(1) X(2) X(3) X(4) X(5)
+
+// kPixels pixels, Lanes channels (kPart: only `some` of them). The bias first, then the taps in order.
+template <int kPixels, bool kPart, class W>
+HWY_INLINE void depthwise_float(const DepthwiseFloatArgs<W>& t, size_t some) {
+  const FloatTag d;
+  using V = hn::Vec<FloatTag>;
+  const auto load = [&](const float* from) HWY_ATTR { return kPart ? hn::LoadN(d, from, some) : hn::LoadU(d, from); };
+  const V bias = !t.bias ? hn::Zero(d) : kPart ? load_widened_n(d, t.bias, some) : load_widened(d, t.bias);
+#define ONEWEIGHT_DEPTHWISE_DECLARE(p) [[maybe_unused]] V s##p = bias;
+  ONEWEIGHT_DEPTHWISE_PIXELS(ONEWEIGHT_DEPTHWISE_DECLARE)
+#undef ONEWEIGHT_DEPTHWISE_DECLARE
+  for (int64_t ky = t.ky0; ky < t.ky1; ++ky) {
+    const float* a = t.in + ky * t.tap_row + t.kx0 * t.tap_column;
+    const W* w = t.w + (ky * t.kernel_w + t.kx0) * t.channels;
+    for (int64_t kx = t.kx0; kx < t.kx1; ++kx, a += t.tap_column, w += t.channels) {
+      const V b = kPart ? load_widened_n(d, w, some) : load_widened(d, w);
+#define ONEWEIGHT_DEPTHWISE_STEP(p) \
+  if constexpr (p < kPixels) s##p = hn::MulAdd(load(a + p * t.step), b, s##p);
+      ONEWEIGHT_DEPTHWISE_PIXELS(ONEWEIGHT_DEPTHWISE_STEP)
+#undef ONEWEIGHT_DEPTHWISE_STEP
+    }
+  }
+#define ONEWEIGHT_DEPTHWISE_STORE(p)                                            \
+  if constexpr (p < kPixels) {                                                  \
+    const V v = activate(d, s##p, *t.epilogue);                                 \
+    if constexpr (kPart) hn::StoreN(v, d, t.out + p * t.channels, some);        \
+    else hn::StoreU(v, d, t.out + p * t.channels);                              \
+  }
+  ONEWEIGHT_DEPTHWISE_PIXELS(ONEWEIGHT_DEPTHWISE_STORE)
+#undef ONEWEIGHT_DEPTHWISE_STORE
+}
+#undef ONEWEIGHT_DEPTHWISE_PIXELS
+
+// `pixels` neighbouring pixels of one vector of channels with the same taps.
+template <class W>
+HWY_NOINLINE void depthwise_float_pixels(DepthwiseFloatArgs<W> t, int64_t pixels, size_t some) {
+  const bool part = some < hn::Lanes(FloatTag());
+  const auto advance = [&](int64_t n) {
+    t.in += n * t.step;
+    t.out += n * t.channels;
+    pixels -= n;
+  };
+  if (part) {
+    for (; pixels >= kDepthwisePixels; advance(kDepthwisePixels)) depthwise_float<kDepthwisePixels, true>(t, some);
+    for (; pixels > 0; advance(1)) depthwise_float<1, true>(t, some);
+  } else {
+    for (; pixels >= kDepthwisePixels; advance(kDepthwisePixels)) depthwise_float<kDepthwisePixels, false>(t, some);
+    if (pixels >= 3) {
+      depthwise_float<3, false>(t, some);
+      advance(3);
+    }
+    for (; pixels > 0; advance(1)) depthwise_float<1, false>(t, some);
+  }
+}
+
+// ---- Bytes
+
+// Bytes of four taps of Lanes(d8) channels, as one 32-bit lane a channel in four vectors.
+template <class D8, class V8, class V32>
+HWY_INLINE void interleave_taps(D8 d8, V8 t0, V8 t1, V8 t2, V8 t3, V32* q0, V32* q1, V32* q2, V32* q3) {
+  const hn::RepartitionToWide<D8> d16;
+  const hn::RepartitionToWide<decltype(d16)> du32;
+  const hn::RebindToSigned<decltype(du32)> d32;
+  const auto a = hn::BitCast(d16, hn::InterleaveWholeLower(d8, t0, t1)), b = hn::BitCast(d16, hn::InterleaveWholeUpper(d8, t0, t1));
+  const auto c = hn::BitCast(d16, hn::InterleaveWholeLower(d8, t2, t3)), e = hn::BitCast(d16, hn::InterleaveWholeUpper(d8, t2, t3));
+  *q0 = hn::BitCast(d32, hn::InterleaveWholeLower(d16, a, c));
+  *q1 = hn::BitCast(d32, hn::InterleaveWholeUpper(d16, a, c));
+  *q2 = hn::BitCast(d32, hn::InterleaveWholeLower(d16, b, e));
+  *q3 = hn::BitCast(d32, hn::InterleaveWholeUpper(d16, b, e));
+}
+
+// Weights as bytes (kQuads) or as 16-bit numbers less their zero point, two vectors for each of bytes.
+template <bool kQuads>
+inline constexpr int64_t kDepthwiseWeightBytes = kQuads ? 1 : 2;
+
+// A block: as many channels as a vector of at most 4 * kLanes bytes holds.
+template <size_t kLanes>
+inline int64_t depthwise_block() {
+#if HWY_TARGET == HWY_SCALAR
+  return 16;
+#else
+  return 4 * static_cast<int64_t>(hn::Lanes(hn::CappedTag<int32_t, kLanes>()));
+#endif
+}
+
+// Packs the weights of a block ([tap][channels], `some` <= block channels from w on) for depthwise_bytes.
+template <size_t kLanes, bool kQuads>
+inline void pack_depthwise(const uint8_t* w, int64_t channels, int64_t taps, size_t some, uint8_t flip, int32_t zero, std::byte* to) {
+#if HWY_TARGET == HWY_SCALAR
+  int16_t* packed = reinterpret_cast<int16_t*>(to);
+  for (int64_t t = 0; t < taps; ++t)
+    for (size_t c = 0; c < 16; ++c)
+      packed[t * 16 + static_cast<int64_t>(c)] = c < some ? static_cast<int16_t>(static_cast<int8_t>(w[t * channels + static_cast<int64_t>(c)] ^ flip) - zero) : int16_t{0};
+#else
+  const hn::CappedTag<int32_t, kLanes> d;
+  const hn::Repartition<uint8_t, decltype(d)> d8;
+  const hn::Repartition<int16_t, decltype(d)> d16;
+  const auto mask = hn::Set(d8, flip);
+  const auto no_weight = hn::Set(d8, static_cast<uint8_t>(zero));  // becomes 0
+  const auto load = [&](int64_t t) HWY_ATTR {
+    if (t >= taps) return no_weight;
+    return hn::Xor(hn::LoadN(d8, w + t * channels, some), mask);
+  };
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int32_t* packed = reinterpret_cast<int32_t*>(to);
+  for (int64_t t = 0; t < taps; t += 4) {
+    hn::Vec<decltype(d)> q0, q1, q2, q3;
+    interleave_taps(d8, load(t), load(t + 1), load(t + 2), load(t + 3), &q0, &q1, &q2, &q3);
+    const auto put = [&](auto q) HWY_ATTR {
+      if constexpr (kQuads) {
+        hn::StoreU(q, d, packed);
+        packed += lanes;
+      } else {
+        const auto pairs = hn::BitCast(d16, q), z = hn::Set(d16, static_cast<int16_t>(zero));
+        hn::StoreU(hn::BitCast(d, hn::Sub(hn::ShiftRight<8>(hn::ShiftLeft<8>(pairs)), z)), d, packed);
+        hn::StoreU(hn::BitCast(d, hn::Sub(hn::ShiftRight<8>(pairs), z)), d, packed + lanes);
+        packed += 2 * lanes;
+      }
+    };
+    put(q0), put(q1), put(q2), put(q3);
+  }
+#endif
+}
+
+// sums[c] = bias[c] + sum over taps of a' w' for a block of channels of one pixel. offsets[tap] (a multiple of four of them):
+// from `at` to the bytes of the block. kPart: only `some` channels are read.
+template <size_t kLanes, bool kQuads, bool kPart>
+HWY_INLINE void depthwise_bytes(const uint8_t* at, const int64_t* offsets, int64_t taps, size_t some, uint8_t flip, const std::byte* weights,
+                                const int32_t* bias, int32_t* sums) {
+#if HWY_TARGET == HWY_SCALAR
+  const int16_t* w = reinterpret_cast<const int16_t*>(weights);
+  for (size_t c = 0; c < 16; ++c) sums[c] = bias[c];
+  for (int64_t t = 0; t < taps; ++t)
+    for (size_t c = 0; c < some; ++c) sums[c] += (at[offsets[t] + static_cast<int64_t>(c)] ^ flip) * w[t * 16 + static_cast<int64_t>(c)];
+#else
+  const hn::CappedTag<int32_t, kLanes> d;
+  using V = hn::Vec<decltype(d)>;
+  const hn::Repartition<uint8_t, decltype(d)> d8;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto mask = hn::Set(d8, flip);
+  const int32_t* w = reinterpret_cast<const int32_t*>(weights);
+  V s0 = hn::LoadU(d, bias), s1 = hn::LoadU(d, bias + lanes), s2 = hn::LoadU(d, bias + 2 * lanes), s3 = hn::LoadU(d, bias + 3 * lanes);
+  const auto load = [&](int64_t t) HWY_ATTR {
+    const uint8_t* from = at + offsets[t];
+    if constexpr (kPart) return hn::Xor(hn::LoadN(d8, from, some), mask);
+    else return hn::Xor(hn::LoadU(d8, from), mask);
+  };
+  const auto add = [&](V q, V sum) HWY_ATTR {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
+    if constexpr (kQuads) {
+      const V result = hn::SumOfMulQuadAccumulate(d, hn::BitCast(d8, q), hn::BitCast(hn::RebindToSigned<decltype(d8)>(), hn::LoadU(d, w)), sum);
+      w += lanes;
+      return result;
+    }
+#endif
+    const hn::Repartition<int16_t, decltype(d)> d16;
+    const hn::RebindToUnsigned<decltype(d16)> du16;
+    const auto even = hn::And(hn::BitCast(d16, q), hn::Set(d16, 0xff));
+    const auto odd = hn::BitCast(d16, hn::ShiftRight<8>(hn::BitCast(du16, q)));
+    sum = hn::Add(sum, hn::WidenMulPairwiseAdd(d, even, hn::BitCast(d16, hn::LoadU(d, w))));
+    sum = hn::Add(sum, hn::WidenMulPairwiseAdd(d, odd, hn::BitCast(d16, hn::LoadU(d, w + lanes))));
+    w += 2 * lanes;
+    return sum;
+  };
+  for (int64_t t = 0; t < taps; t += 4) {
+    V q0, q1, q2, q3;
+    interleave_taps(d8, load(t), load(t + 1), load(t + 2), load(t + 3), &q0, &q1, &q2, &q3);
+    s0 = add(q0, s0), s1 = add(q1, s1), s2 = add(q2, s2), s3 = add(q3, s3);
+  }
+  hn::StoreU(s0, d, sums), hn::StoreU(s1, d, sums + lanes), hn::StoreU(s2, d, sums + 2 * lanes), hn::StoreU(s3, d, sums + 3 * lanes);
+#endif
+}
+
+// `pixels` pixels of a block, `step` bytes apart.
+template <size_t kLanes, bool kQuads>
+HWY_NOINLINE void depthwise_bytes_pixels(const uint8_t* at, int64_t step, int64_t pixels, const int64_t* offsets, int64_t taps, size_t some,
+                                         uint8_t flip, const std::byte* weights, const int32_t* bias, int32_t* sums) {
+  const int64_t block = depthwise_block<kLanes>();
+  if (some < static_cast<size_t>(block)) {
+    for (int64_t p = 0; p < pixels; ++p)
+      depthwise_bytes<kLanes, kQuads, true>(at + p * step, offsets, taps, some, flip, weights, bias, sums + p * block);
+  } else {
+    for (int64_t p = 0; p < pixels; ++p)
+      depthwise_bytes<kLanes, kQuads, false>(at + p * step, offsets, taps, some, flip, weights, bias, sums + p * block);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ONEWEIGHT_ABI
+}  // namespace oneweight
+HWY_AFTER_NAMESPACE();
+#endif  // ONEWEIGHT_SIMD_DEPTHWISE_INL_H
