@@ -56,13 +56,28 @@ namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
 namespace HWY_NAMESPACE {
 
+// How the product of one group is done.
+struct ConvFloatMethod {
+  int64_t channels, terms;   // of the group
+  bool dots;
+  PanelPlan panels;
+  int64_t segment_length;
+};
+inline ConvFloatMethod conv_2d_float_method(const ConvFloatParams& p) {
+  const ConvGeometry& g = p.geometry;
+  const int64_t channels = p.channels / p.groups, terms = g.kernel_h * g.kernel_w * p.group_inputs;
+  const int64_t segment = g.is_pointwise() ? terms : WindowRows(g, nullptr, 0, p.group_inputs).segment_length();
+  return {channels, terms, prefers_dots(g.output_pixels(), channels, terms, segment),
+          plan_panels(g.output_pixels(), channels, terms, !g.is_pointwise()), segment};
+}
+
 template <class W>
 void conv_2d_float(const KernelArgs& args) {
   const ConvFloatParams& p = args.params<ConvFloatParams>();
   const ConvGeometry& g = p.geometry;
+  const ConvFloatMethod method = conv_2d_float_method(p);
   const int64_t begin = args.rows.begin * g.out_w, end = args.rows.end * g.out_w;
-  const int64_t channels = p.channels / p.groups, terms = g.kernel_h * g.kernel_w * p.group_inputs;
-  const bool dots = prefers_dots(g.output_pixels());
+  const int64_t channels = method.channels, terms = method.terms;
   for (int64_t group = 0; group < p.groups; ++group) {
     const int64_t first = group * channels;
     const float* bias = args.in<float>(2);
@@ -70,8 +85,8 @@ void conv_2d_float(const KernelArgs& args) {
     const W* w = args.in<W>(1) + first * terms;
     float* out = args.out<float>(0) + first;
     const auto run = [&](const auto& source) HWY_ATTR {
-      if (dots) product_dots(source, begin, end, w, channels, terms, out, p.channels, e, args.scratch);
-      else product_panels(source, begin, end, w, channels, terms, out, p.channels, e, args.scratch);
+      if (method.dots) product_dots(source, begin, end, w, channels, terms, out, p.channels, e, args.scratch);
+      else product_panels(source, begin, end, w, channels, terms, out, p.channels, e, method.panels, args.scratch);
     };
     const float* in = args.in<float>(0);
     if (g.is_pointwise()) run(DenseRows{in + group * p.group_inputs, g.in_c, terms});
@@ -80,11 +95,9 @@ void conv_2d_float(const KernelArgs& args) {
 }
 
 inline int64_t conv_2d_float_scratch(const ConvFloatParams& p) {
-  const ConvGeometry& g = p.geometry;
-  const int64_t terms = g.kernel_h * g.kernel_w * p.group_inputs;
-  const bool patches = !g.is_pointwise();
-  return prefers_dots(g.output_pixels()) ? dots_scratch_bytes(terms, patches)
-                                         : panels_scratch_bytes(p.channels / p.groups, terms, patches);
+  const ConvFloatMethod m = conv_2d_float_method(p);
+  const bool patches = !p.geometry.is_pointwise();
+  return m.dots ? dots_scratch_bytes(m.terms, m.segment_length, patches) : panels_scratch_bytes(m.panels, patches);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -83,14 +83,15 @@ inline Status read_fully_connected(Preparation& p, FullyConnectedNode* node) {
   node->channels = weights.shape[0];
   node->terms = weights.shape[1];
   const int64_t elements = input.shape.elements();
-  if (node->channels <= 0 || node->terms <= 0 || elements < 0 || elements % node->terms != 0)
+  const int last = input.shape.rank() - 1;
+  const bool empty = node->terms == 0 && last >= 0 && input.shape[last] == 0;  // sums of no terms
+  if (node->channels <= 0 || elements < 0 || (!empty && (node->terms <= 0 || elements % node->terms != 0)))
     return p.invalid("weights %s do not fit input %s", p.describe(weights).c_str(), p.describe(input).c_str());
-  node->rows = elements / node->terms;
+  node->rows = empty ? input.shape.elements(0, last) : elements / node->terms;
   ONEWEIGHT_RETURN_IF_ERROR(check_bias(p, 2, node->channels));
   Shape shape{node->rows, node->channels};
   if (keep_rank) {
     shape = input.shape;
-    const int last = shape.rank() - 1;
     if (last < 0 || shape[last] != node->terms)
       return p.invalid("weights %s do not fit the last axis of %s", p.describe(weights).c_str(), p.describe(input).c_str());
     shape[last] = node->channels;

@@ -69,13 +69,16 @@ void fully_connected_float(const KernelArgs& args) {
                  make_epilogue(bias ? bias + first : nullptr, p.activation), args.scratch);
   } else {
     product_panels(source, args.rows.begin, args.rows.end, w, p.channels, p.terms, out, p.channels,
-                   make_epilogue(bias, p.activation), args.scratch);
+                   make_epilogue(bias, p.activation), plan_panels(p.rows, p.channels, p.terms, false), args.scratch);
   }
 }
 
-inline int64_t fully_connected_float_block(const FullyConnectedFloatParams& p) { return prefers_dots(p.rows) ? 64 : 0; }
+inline int64_t fully_connected_float_block(const FullyConnectedFloatParams& p) {
+  return prefers_dots(p.rows, p.channels, p.terms, p.terms) ? 64 : 0;
+}
 inline int64_t fully_connected_float_scratch(const FullyConnectedFloatParams& p) {
-  return p.block > 0 ? 0 : panels_scratch_bytes(p.channels, p.terms, false);
+  return p.block > 0 ? dots_scratch_bytes(p.terms, p.terms, false)
+                     : panels_scratch_bytes(plan_panels(p.rows, p.channels, p.terms, false), false);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -67,14 +67,6 @@ class WindowRows {
     }
   }
 
-  const float* contiguous(int64_t row, float* patch) const {
-    const int64_t terms = g_.kernel_h * g_.kernel_w * channels_;
-    const Pixel at = pixel(row);
-    if (segment_ == terms && is_inside(at)) return address(at, 0, 0);
-    gather(at, 0, terms, patch);
-    return patch;
-  }
-
  private:
   struct Pixel {
     int64_t image, oy, ox;

@@ -12,9 +12,11 @@
 #endif
 
 #include <algorithm>
+#include <type_traits>
 
 #include "oneweight/simd/pack-inl.h"
 #include "oneweight/simd/product.h"
+#include "hwy/cache_control.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace oneweight {
@@ -30,6 +32,8 @@ inline constexpr int kTileRows = 12;
 #else
 inline constexpr int kTileRows = 6;
 #endif
+// Bytes of weights that are used for many rows before others are read: about half of a second-level cache.
+inline constexpr int64_t kCacheBytes = 256 * 1024;
 // Rows that share one reading of the weights in dot products.
 inline constexpr int kDotRows = 4;
 
@@ -106,27 +110,27 @@ HWY_NOINLINE void product_tile(const TileArgs& t) {
 #undef ONEWEIGHT_TILE_RELOAD
   }
 
-  const float* HWY_RESTRICT panel = t.panel;
+  const float* panel = t.panel;
   const float* const* rows = t.rows;
   int64_t length = t.first_length;
-  for (int64_t left = t.count; left > 0;) {
-    if (length > left) length = left;
-#define ONEWEIGHT_TILE_POINTER(r) [[maybe_unused]] const float* HWY_RESTRICT p##r = rows[r < kRows ? r : 0];
+  for (int64_t done = 0; done < t.count;) {
+    if (length > t.count - done) length = t.count - done;
+#define ONEWEIGHT_TILE_POINTER(r) [[maybe_unused]] const float* p##r = rows[r < kRows ? r : 0];
     ONEWEIGHT_TILE_ROWS(ONEWEIGHT_TILE_POINTER)
 #undef ONEWEIGHT_TILE_POINTER
-    for (int64_t k = 0; k < length; ++k) {
-      const V b0 = hn::LoadU(d, panel), b1 = kTwo ? hn::LoadU(d, panel + lanes) : b0;
-      panel += width;
 #define ONEWEIGHT_TILE_STEP(r)                              \
   if constexpr (r < kRows) {                                \
     const V a = hn::Set(d, p##r[k]);                        \
     x##r = hn::MulAdd(a, b0, x##r);                         \
     if constexpr (kTwo) y##r = hn::MulAdd(a, b1, y##r);     \
   }
+    for (int64_t k = 0; k < length; ++k) {
+      const V b0 = hn::LoadU(d, panel), b1 = kTwo ? hn::LoadU(d, panel + lanes) : b0;
+      panel += width;
       ONEWEIGHT_TILE_ROWS(ONEWEIGHT_TILE_STEP)
-#undef ONEWEIGHT_TILE_STEP
     }
-    left -= length;
+#undef ONEWEIGHT_TILE_STEP
+    done += length;
     length = t.segment_length;
     rows += kTileRows;
   }
@@ -185,28 +189,30 @@ inline int tile_rows(int64_t left) {
   return n <= 8 ? n : n / 2 * 2;
 }
 
-// How many channels and terms are packed at one time.
+// How many channels and terms are packed at one time. Divides the work only; no result depends on it.
 struct PanelPlan {
   int64_t channels = 0;  // whole panels
   int64_t terms = 0;
 };
-inline PanelPlan plan_panels(int64_t channels, int64_t terms) {
-  constexpr int64_t kFloats = 64 * 1024;  // 256 KiB
+inline PanelPlan plan_panels(int64_t rows, int64_t channels, int64_t terms, bool patches) {
+  constexpr int64_t kFloats = kCacheBytes / 4;
+  constexpr int64_t kTerms = 512;
   const int64_t width = 2 * static_cast<int64_t>(hn::Lanes(FloatTag()));
   const int64_t all = (channels + width - 1) / width * width;
-  PanelPlan plan{all, terms};
-  if (all * terms <= kFloats) return plan;
-  const int64_t blocks = (terms + 511) / 512;
-  plan.terms = ((terms + blocks - 1) / blocks + 3) / 4 * 4;
-  const int64_t fits = std::max(kFloats / plan.terms / width, int64_t{1}) * width;
-  const int64_t groups = (all + fits - 1) / fits;
-  plan.channels = ((all + groups - 1) / groups + width - 1) / width * width;
+  PanelPlan plan{all, std::max(terms, int64_t{1})};
+  const bool rows_stay = rows * std::min(terms, kTerms) <= kFloats;  // in the second-level cache
+  if (all * terms > kFloats || rows_stay) {
+    const int64_t blocks = (terms + kTerms - 1) / kTerms;
+    if (blocks > 1) plan.terms = ((terms + blocks - 1) / blocks + 3) / 4 * 4;
+    const int64_t fits = rows_stay ? (patches ? 4 : 1) * width : std::max(kFloats / plan.terms / width, int64_t{1}) * width;
+    const int64_t groups = (all + fits - 1) / fits;
+    plan.channels = ((all + groups - 1) / groups + width - 1) / width * width;
+  }
   return plan;
 }
 
 // Scratch of product_panels.
-inline int64_t panels_scratch_bytes(int64_t channels, int64_t terms, bool patches) {
-  const PanelPlan plan = plan_panels(channels, terms);
+inline int64_t panels_scratch_bytes(const PanelPlan& plan, bool patches) {
   int64_t bytes = plan.channels * (plan.terms + 1) * 4;
   bytes += (plan.terms + 1) * kTileRows * 8;
   if (patches) bytes += kTileRows * plan.terms * 4;
@@ -218,9 +224,8 @@ inline int64_t panels_scratch_bytes(int64_t channels, int64_t terms, bool patche
 // TileArgs for terms [k0, k1); source.segment_length() is the length of whole segments. `out` is row 0's.
 template <class W, class Source>
 void product_panels(const Source& source, int64_t begin, int64_t end, const W* w, int64_t channels, int64_t terms, float* out,
-                    int64_t out_stride, const Epilogue& e, std::byte* scratch) {
+                    int64_t out_stride, const Epilogue& e, const PanelPlan& plan, std::byte* scratch) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(FloatTag())), width = 2 * lanes;
-  const PanelPlan plan = plan_panels(channels, terms);
   float* const panels = reinterpret_cast<float*>(scratch);
   float* const bias = panels + plan.channels * plan.terms;
   const float** const table = reinterpret_cast<const float**>(bias + plan.channels);
@@ -230,12 +235,7 @@ void product_panels(const Source& source, int64_t begin, int64_t end, const W* w
     for (int64_t n = n0; n < n0 + plan.channels; ++n) bias[n - n0] = e.bias && n < n1 ? widen_one(e.bias + n) : 0.0f;
     for (int64_t k0 = 0; k0 < terms || k0 == 0; k0 += plan.terms) {
       const int64_t count = std::min(plan.terms, terms - k0);
-      for (int64_t n = n0; n < n1; n += width) {
-        float* panel = panels + (n - n0) * count;
-        const int64_t vectors = n1 - n > lanes ? 2 : 1;
-        for (int64_t v = 0; v < vectors; ++v)
-          pack_vector(w + (n + v * lanes) * terms + k0, terms, n1 - n - v * lanes, count, panel + v * lanes, vectors * lanes);
-      }
+      const W* weights[2 * kMaxFloatLanes];
       TileArgs t;
       t.rows = table;
       t.count = count;
@@ -243,14 +243,22 @@ void product_panels(const Source& source, int64_t begin, int64_t end, const W* w
       t.out_stride = out_stride;
       t.epilogue = k0 + count == terms ? &e : nullptr;
       for (int64_t m = begin; m < end;) {
+        const bool first = m == begin;
         const int rows = tile_rows(end - m);
         source.locate(m, rows, k0, k0 + count, patch, table, &t.first_length);
         for (int64_t n = n0; n < n1; n += width) {
-          t.panel = panels + (n - n0) * count;
+          const bool two = n1 - n > lanes;
+          float* const panel = panels + (n - n0) * count;
+          t.panel = panel;
           t.bias = k0 == 0 ? bias + (n - n0) : nullptr;
           t.out = out + m * out_stride + n;
           t.channels = static_cast<size_t>(std::min(n1 - n, width));
-          if (n1 - n > lanes) run_tile<true>(rows, t);
+          if (first) {
+            panel_rows(w + n * terms + k0, terms, n1 - n, two ? width : lanes, weights);
+            pack_vector(weights, count, panel, two ? width : lanes);
+            if (two) pack_vector(weights + lanes, count, panel + lanes, width);
+          }
+          if (two) run_tile<true>(rows, t);
           else run_tile<false>(rows, t);
         }
         m += rows;
@@ -261,67 +269,141 @@ void product_panels(const Source& source, int64_t begin, int64_t end, const W* w
 
 // ---- Dot products
 
-// sums[row * stride + n] for kRows rows and kChannels channels.
-template <int kRows, int kChannels, class W>
-HWY_INLINE void dot_tile(const float* const* rows, const W* w, int64_t terms, float* sums, int64_t stride) {
+// Fetches a line into the second-level cache. Any address: nothing is read.
+HWY_INLINE void prefetch_later(const void* p) {
+#if HWY_COMPILER_GCC || HWY_COMPILER_CLANG
+  __builtin_prefetch(p, 0, 2);
+#else
+  hwy::Prefetch(p);
+#endif
+}
+
+// What one call of dot_rows works on.
+struct DotArgs {
+  const float* const* rows;   // [segment * kTileRows + row], as in TileArgs
+  int64_t segment_length;
+  int64_t terms;
+  int64_t channels;
+  float* out;
+  int64_t out_stride;
+};
+
+// Keeps g++ from reading a vector from memory again at each use.
+template <class V>
+HWY_INLINE void keep_in_register([[maybe_unused]] V& v) {
+#if HWY_COMPILER_GCC_ACTUAL && HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+#if HWY_TARGET <= HWY_AVX3
+  __asm__("" : "+v"(v.raw));
+#else
+  __asm__("" : "+x"(v.raw));
+#endif
+#endif
+}
+
+// to[i] = the sum of the lanes of s_i for i < count, in one order for all.
+template <class V>
+HWY_INLINE void store_sums(V s0, V s1, V s2, V s3, size_t count, float* to) {
+  const FloatTag d;
+#if HWY_TARGET == HWY_SCALAR
+  const float sums[4] = {hn::GetLane(s0), hn::GetLane(s1), hn::GetLane(s2), hn::GetLane(s3)};
+  for (size_t i = 0; i < count; ++i) to[i] = sums[i];
+#elif HWY_HAVE_SCALABLE
+  const float sums[4] = {hn::ReduceSum(d, s0), hn::ReduceSum(d, s1), hn::ReduceSum(d, s2), hn::ReduceSum(d, s3)};
+  for (size_t i = 0; i < count; ++i) to[i] = sums[i];
+#else
+  const hn::Repartition<double, FloatTag> dd;
+  const auto a = hn::BitCast(dd, hn::Add(hn::InterleaveLower(d, s0, s1), hn::InterleaveUpper(d, s0, s1)));
+  const auto b = hn::BitCast(dd, hn::Add(hn::InterleaveLower(d, s2, s3), hn::InterleaveUpper(d, s2, s3)));
+  const auto sums = hn::Add(hn::BitCast(d, hn::InterleaveLower(dd, a, b)), hn::BitCast(d, hn::InterleaveUpper(dd, a, b)));
+  const hn::FixedTag<float, 4> d4;
+  if constexpr (hn::MaxLanes(FloatTag()) == 4) {
+    hn::StoreN(sums, d4, to, count);
+  } else {
+    const hn::Half<FloatTag> dh;
+    const auto half_sums = hn::Add(hn::LowerHalf(dh, sums), hn::UpperHalf(dh, sums));
+    if constexpr (hn::MaxLanes(FloatTag()) == 8) {
+      hn::StoreN(half_sums, d4, to, count);
+    } else {
+      hn::StoreN(hn::Add(hn::LowerHalf(d4, half_sums), hn::UpperHalf(d4, half_sums)), d4, to, count);
+    }
+  }
+#endif
+}
+
+// Sums of kRows rows and kChannels channels, one vector each. The lanes are dealt out anew in each segment.
+// kFetches: also fetches the weights of the next channels into the cache.
+template <int kRows, int kChannels, bool kFetches, class W>
+HWY_INLINE void dot_tile(const DotArgs& t, const W* w, float* sums) {
   const FloatTag d;
   using V = hn::Vec<FloatTag>;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), terms = t.terms, stride = t.out_stride;
 #define ONEWEIGHT_DOT_CHANNELS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
 #define ONEWEIGHT_DOT_DECLARE(n) V s##n##_0 = hn::Zero(d), s##n##_1 = s##n##_0, s##n##_2 = s##n##_0, s##n##_3 = s##n##_0;
   ONEWEIGHT_DOT_CHANNELS(ONEWEIGHT_DOT_DECLARE)
 #undef ONEWEIGHT_DOT_DECLARE
-  const float* HWY_RESTRICT a0 = rows[0];
-  [[maybe_unused]] const float* HWY_RESTRICT a1 = rows[kRows > 1 ? 1 : 0];
-  [[maybe_unused]] const float* HWY_RESTRICT a2 = rows[kRows > 2 ? 2 : 0];
-  [[maybe_unused]] const float* HWY_RESTRICT a3 = rows[kRows > 3 ? 3 : 0];
 #define ONEWEIGHT_DOT_STEP(n)                                                   \
   if constexpr (n < kChannels) {                                                \
-    const V b = load(w + n * terms + k);                                        \
+    V b = load(w + n * terms + k);                                              \
+    if constexpr (kFetches) prefetch_later(w + (n + kChannels) * terms + k);    \
+    if constexpr (kRows > 1) keep_in_register(b);                               \
     s##n##_0 = hn::MulAdd(v0, b, s##n##_0);                                     \
     if constexpr (kRows > 1) s##n##_1 = hn::MulAdd(v1, b, s##n##_1);            \
     if constexpr (kRows > 2) s##n##_2 = hn::MulAdd(v2, b, s##n##_2);            \
     if constexpr (kRows > 3) s##n##_3 = hn::MulAdd(v3, b, s##n##_3);            \
   }
-  int64_t k = 0;
-  for (; k + lanes <= terms; k += lanes) {
-    const V v0 = hn::LoadU(d, a0 + k);
-    [[maybe_unused]] const V v1 = kRows > 1 ? hn::LoadU(d, a1 + k) : v0;
-    [[maybe_unused]] const V v2 = kRows > 2 ? hn::LoadU(d, a2 + k) : v0;
-    [[maybe_unused]] const V v3 = kRows > 3 ? hn::LoadU(d, a3 + k) : v0;
-    const auto load = [d](const W* from) HWY_ATTR { return load_widened(d, from); };
-    ONEWEIGHT_DOT_CHANNELS(ONEWEIGHT_DOT_STEP)
-  }
-  if (k < terms) {
-    const size_t rest = static_cast<size_t>(terms - k);
-    const V v0 = hn::LoadN(d, a0 + k, rest);
-    [[maybe_unused]] const V v1 = kRows > 1 ? hn::LoadN(d, a1 + k, rest) : v0;
-    [[maybe_unused]] const V v2 = kRows > 2 ? hn::LoadN(d, a2 + k, rest) : v0;
-    [[maybe_unused]] const V v3 = kRows > 3 ? hn::LoadN(d, a3 + k, rest) : v0;
-    const auto load = [d, rest](const W* from) HWY_ATTR { return load_widened_n(d, from, rest); };
-    ONEWEIGHT_DOT_CHANNELS(ONEWEIGHT_DOT_STEP)
+  const float* const* rows = t.rows;
+  for (int64_t left = terms; left > 0; left -= t.segment_length) {
+    const int64_t length = t.segment_length;
+    const float* HWY_RESTRICT a0 = rows[0];
+    [[maybe_unused]] const float* HWY_RESTRICT a1 = rows[kRows > 1 ? 1 : 0];
+    [[maybe_unused]] const float* HWY_RESTRICT a2 = rows[kRows > 2 ? 2 : 0];
+    [[maybe_unused]] const float* HWY_RESTRICT a3 = rows[kRows > 3 ? 3 : 0];
+    rows += kTileRows;
+    int64_t k = 0;
+    for (; k + lanes <= length; k += lanes) {
+      const V v0 = hn::LoadU(d, a0 + k);
+      [[maybe_unused]] const V v1 = kRows > 1 ? hn::LoadU(d, a1 + k) : v0;
+      [[maybe_unused]] const V v2 = kRows > 2 ? hn::LoadU(d, a2 + k) : v0;
+      [[maybe_unused]] const V v3 = kRows > 3 ? hn::LoadU(d, a3 + k) : v0;
+      const auto load = [d](const W* from) HWY_ATTR { return load_widened(d, from); };
+      ONEWEIGHT_DOT_CHANNELS(ONEWEIGHT_DOT_STEP)
+    }
+    if (k < length) {
+      const size_t rest = static_cast<size_t>(length - k);
+      const V v0 = hn::LoadN(d, a0 + k, rest);
+      [[maybe_unused]] const V v1 = kRows > 1 ? hn::LoadN(d, a1 + k, rest) : v0;
+      [[maybe_unused]] const V v2 = kRows > 2 ? hn::LoadN(d, a2 + k, rest) : v0;
+      [[maybe_unused]] const V v3 = kRows > 3 ? hn::LoadN(d, a3 + k, rest) : v0;
+      const auto load = [d, rest](const W* from) HWY_ATTR { return load_widened_n(d, from, rest); };
+      ONEWEIGHT_DOT_CHANNELS(ONEWEIGHT_DOT_STEP)
+    }
+    w += length;
   }
 #undef ONEWEIGHT_DOT_STEP
-#define ONEWEIGHT_DOT_STORE(n)                                                  \
-  if constexpr (n < kChannels) {                                                \
-    sums[n] = hn::ReduceSum(d, s##n##_0);                                       \
-    if constexpr (kRows > 1) sums[stride + n] = hn::ReduceSum(d, s##n##_1);     \
-    if constexpr (kRows > 2) sums[2 * stride + n] = hn::ReduceSum(d, s##n##_2); \
-    if constexpr (kRows > 3) sums[3 * stride + n] = hn::ReduceSum(d, s##n##_3); \
+#define ONEWEIGHT_DOT_STORE(r)                                                                     \
+  if constexpr (r < kRows) {                                                                      \
+    store_sums(s0_##r, s1_##r, s2_##r, s3_##r, kChannels < 4 ? kChannels : 4, sums + r * stride);  \
+    if constexpr (kChannels > 4)                                                                  \
+      store_sums(s4_##r, s5_##r, s6_##r, s7_##r, kChannels - 4, sums + r * stride + 4);            \
   }
-  ONEWEIGHT_DOT_CHANNELS(ONEWEIGHT_DOT_STORE)
+  ONEWEIGHT_DOT_STORE(0)
+  ONEWEIGHT_DOT_STORE(1)
+  ONEWEIGHT_DOT_STORE(2)
+  ONEWEIGHT_DOT_STORE(3)
 #undef ONEWEIGHT_DOT_STORE
 #undef ONEWEIGHT_DOT_CHANNELS
 }
 
 // All channels of kRows rows.
-template <int kRows, class W>
-HWY_NOINLINE void dot_rows(const float* const* rows, const W* w, int64_t channels, int64_t terms, float* out, int64_t stride) {
+template <int kRows, bool kFetches, class W>
+HWY_NOINLINE void dot_rows(const DotArgs& t, const W* w) {
   constexpr bool kManyRegisters = kTileRows > 6;
-  constexpr int kBlock = kRows == 1 ? 8 : kRows == 2 ? (kManyRegisters ? 8 : 4) : kManyRegisters ? 4 : 2;
+  constexpr int kBlock = kRows == 1 ? 8 : kRows == 2 ? (kManyRegisters ? 8 : 4) : kManyRegisters ? (kRows == 3 ? 8 : 6) : 2;
   int64_t n = 0;
-  for (; n + kBlock <= channels; n += kBlock) dot_tile<kRows, kBlock>(rows, w + n * terms, terms, out + n, stride);
-  for (; n < channels; ++n) dot_tile<kRows, 1>(rows, w + n * terms, terms, out + n, stride);
+  for (; n + kBlock <= t.channels; n += kBlock) dot_tile<kRows, kBlock, kFetches>(t, w + n * t.terms, t.out + n);
+  if constexpr (kBlock > 4)
+    if (n + 4 <= t.channels) dot_tile<kRows, 4, kFetches>(t, w + n * t.terms, t.out + n), n += 4;
+  for (; n < t.channels; ++n) dot_tile<kRows, 1, false>(t, w + n * t.terms, t.out + n);
 }
 
 // Adds the bias and applies the activation to sums.
@@ -338,37 +420,55 @@ inline void finish_row(float* row, int64_t channels, const Epilogue& e) {
 }
 
 // Scratch of product_dots.
-inline int64_t dots_scratch_bytes(int64_t terms, bool patches) { return patches ? kDotRows * terms * 4 : 0; }
+inline int64_t dots_scratch_bytes(int64_t terms, int64_t segment_length, bool patches) {
+  return (terms / std::max(segment_length, int64_t{1}) + 1) * kTileRows * 8 + (patches ? kDotRows * terms * 4 : 0);
+}
 
-// As product_panels, but source.contiguous(row, patch) answers where the row's activations lie one after another
-// (gathered into patch if they do not).
+// As product_panels; terms is a multiple of the source's segment length.
 template <class W, class Source>
 void product_dots(const Source& source, int64_t begin, int64_t end, const W* w, int64_t channels, int64_t terms, float* out,
                   int64_t out_stride, const Epilogue& e, std::byte* scratch) {
-  constexpr int64_t kBlock = 64;  // channels whose weights stay in cache for all rows
-  float* patch = reinterpret_cast<float*>(scratch);
-  for (int64_t n = 0; n < channels; n += kBlock) {
-    const int64_t count = std::min(kBlock, channels - n);
+  // Channels whose weights stay in the second-level cache for all rows.
+  const int64_t block = std::max(kCacheBytes / (terms + 1) / static_cast<int64_t>(sizeof(W)) / 24, int64_t{1}) * 24;
+  // Weights that do not stay in the last-level cache from run to run.
+  const bool streams = channels * terms > (int64_t{8} << 20) / static_cast<int64_t>(sizeof(W));
+  DotArgs t;
+  t.segment_length = std::max(source.segment_length(), int64_t{1});
+  t.terms = terms;
+  t.out_stride = out_stride;
+  const float** const table = reinterpret_cast<const float**>(scratch);
+  float* const patch = reinterpret_cast<float*>(table + (terms / t.segment_length + 1) * kTileRows);
+  t.rows = table;
+  for (int64_t n = 0; n < channels; n += block) {
+    t.channels = std::min(block, channels - n);
     Epilogue of_block = e;
     if (e.bias) of_block.bias = e.bias + n;
+    const W* from = w + n * terms;
     for (int64_t m = begin; m < end;) {
       const int rows = static_cast<int>(std::min<int64_t>(kDotRows, end - m));
-      const float* table[kDotRows];
-      for (int r = 0; r < rows; ++r) table[r] = source.contiguous(m + r, patch + r * terms);
-      float* to = out + m * out_stride + n;
-      const W* from = w + n * terms;
-      if (rows == 1) dot_rows<1>(table, from, count, terms, to, out_stride);
-      if (rows == 2) dot_rows<2>(table, from, count, terms, to, out_stride);
-      if (rows == 3) dot_rows<3>(table, from, count, terms, to, out_stride);
-      if (rows == 4) dot_rows<4>(table, from, count, terms, to, out_stride);
-      for (int r = 0; r < rows; ++r) finish_row(to + r * out_stride, count, of_block);
+      int64_t first_length;
+      source.locate(m, rows, 0, terms, patch, table, &first_length);
+      t.out = out + m * out_stride + n;
+      if (rows == 1) streams ? dot_rows<1, true>(t, from) : dot_rows<1, false>(t, from);
+      if (rows == 2) dot_rows<2, false>(t, from);
+      if (rows == 3) dot_rows<3, false>(t, from);
+      if (rows == 4) dot_rows<4, false>(t, from);
+      for (int r = 0; r < rows; ++r) finish_row(t.out + r * out_stride, t.channels, of_block);
       m += rows;
     }
   }
 }
 
-// Whether `rows` rows in all are few enough for dot products.
-inline bool prefers_dots(int64_t rows) { return HWY_TARGET == HWY_SCALAR || rows < 8; }
+// Whether dot products are faster for a product of this shape (of the whole operator, not of a band of it).
+inline bool prefers_dots(int64_t rows, int64_t channels, int64_t terms, int64_t segment_length) {
+  if (HWY_TARGET == HWY_SCALAR || rows < 8) return true;
+  if (kTileRows == 14 && rows <= 64 && segment_length >= 256) return true;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(FloatTag()));
+  if (segment_length < lanes || channels >= lanes) return false;
+  // Vector operations for one row: what loads cost, and the sum over the lanes, against whole vectors of channels.
+  const int64_t dots = channels * (terms / segment_length * ((segment_length + lanes - 1) / lanes) * 3 / 2 + 10);
+  return dots < terms;
+}
 
 // ---- Sources
 
@@ -382,7 +482,6 @@ struct DenseRows {
     *first_length = terms - k0;
     for (int r = 0; r < rows; ++r) table[r] = base + (row + r) * stride + k0;
   }
-  const float* contiguous(int64_t row, float*) const { return base + row * stride; }
 };
 
 }  // namespace HWY_NAMESPACE
