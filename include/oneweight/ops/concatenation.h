@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "oneweight/ops/rounded.h"
 #include "oneweight/ops/strided_copy.h"
 
 namespace oneweight {
@@ -13,14 +14,12 @@ inline namespace ONEWEIGHT_ABI {
 
 struct ConcatenationPart {
   int32_t input = 0;
-  bool rescale = false;
-  float scale = 1, bias = 0;
-  int64_t bytes = 0;  // of each run
+  const uint8_t* table = nullptr;  // output value of each stored value where the scales differ
+  int64_t bytes = 0;               // of each run
 };
 struct ConcatenationParams {
   const ConcatenationPart* parts = nullptr;
   int32_t count = 0;
-  int32_t zero_point = 0;
   int64_t runs_per_row = 1;
   int64_t run_bytes = 0;  // of the output
 };
@@ -44,14 +43,8 @@ inline void concatenation_kernel(const KernelArgs& args) {
     for (int32_t i = 0; i < p.count; ++i) {
       const ConcatenationPart& part = p.parts[i];
       const std::byte* from = args.in<std::byte>(part.input) + run * part.bytes;
-      if (!part.rescale) {
-        std::memcpy(to, from, static_cast<size_t>(part.bytes));
-      } else {
-        for (int64_t k = 0; k < part.bytes; ++k) {
-          const float value = std::round(static_cast<float>(static_cast<uint8_t>(from[k])) * part.scale + part.bias) + static_cast<float>(p.zero_point);
-          to[k] = static_cast<std::byte>(static_cast<uint8_t>(value < 0.0f ? 0.0f : value > 255.0f ? 255.0f : value));
-        }
-      }
+      if (!part.table) std::memcpy(to, from, static_cast<size_t>(part.bytes));
+      else for (int64_t k = 0; k < part.bytes; ++k) to[k] = static_cast<std::byte>(part.table[static_cast<uint8_t>(from[k])]);
       to += part.bytes;
     }
   }
@@ -92,21 +85,24 @@ ONEWEIGHT_INLINE Status Concatenation::prepare(Preparation& p) {
     ConcatenationPart& part = parts[params->count++];
     part.input = i;
     part.bytes = bytes;
-    part.rescale = !alike;
-    if (!alike) {
-      part.scale = input.scale() * (1.0f / output.scale());
-      part.bias = -static_cast<float>(input.zero_point()) * part.scale;
+    if (alike) continue;
+    uint8_t* table = p.derived<uint8_t>(256);
+    if (!table) return p.no_memory();
+    const float scale = input.scale() * (1.0f / output.scale()), bias = -static_cast<float>(input.zero_point()) * scale;
+    for (int k = 0; k < 256; ++k) {
+      const float value = std::round(rounded(static_cast<float>(k) * scale) + bias) + static_cast<float>(output.zero_point());
+      table[k] = static_cast<uint8_t>(value < 0.0f ? 0.0f : value > 255.0f ? 255.0f : value);
     }
+    part.table = table;
   }
   ONEWEIGHT_RETURN_IF_ERROR(p.set_output(0, shape));
   params->parts = parts;
-  params->zero_point = output.zero_point();
   params->run_bytes = shape[axis] * inner;
   const int row_axes = std::min(axis, 2);
   const int64_t rows = shape.elements(0, row_axes);
   params->runs_per_row = shape.elements(row_axes, axis);
   p.set_kernel(&concatenation_kernel, rows, axis >= 2 ? &same_rows : nullptr);
-  if (params->count == 1 && !parts[0].rescale) p.allow_alias(parts[0].input);
+  if (params->count == 1 && !parts[0].table) p.allow_alias(parts[0].input);
   return {};
 }
 #endif

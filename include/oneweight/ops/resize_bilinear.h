@@ -1,5 +1,5 @@
 // RESIZE_BILINEAR on NHWC to the constant size [height, width] of input 1, with aligned corners, half pixel centres or
-// neither. float and uint8 interpolate in float; int8 and int16 in the 10-bit fixed point of TFLite's reference kernel.
+// neither. int8 and int16 interpolate in the 10-bit fixed point of TFLite's reference kernel, uint8 in its float.
 // Each output row blends two input rows into scratch and then their neighbours. Rows: batch * output height + y.
 #ifndef ONEWEIGHT_OPS_RESIZE_BILINEAR_H
 #define ONEWEIGHT_OPS_RESIZE_BILINEAR_H
@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "oneweight/ops/resize.h"
+#include "oneweight/ops/rounded.h"
 
 namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
@@ -20,12 +21,12 @@ struct BilinearTap {
 };
 
 inline BilinearTap float_tap(const ResizeAxis& axis, int64_t at) {
-  const float x = axis.half_pixel ? (static_cast<float>(at) + 0.5f) * axis.scale - 0.5f : static_cast<float>(at) * axis.scale;
+  const float x = axis.half_pixel ? rounded((static_cast<float>(at) + 0.5f) * axis.scale) - 0.5f : static_cast<float>(at) * axis.scale;
   const float floor = std::floor(x);
   BilinearTap tap;
   tap.first = std::clamp<int64_t>(static_cast<int64_t>(floor), 0, axis.in - 1);
   tap.second = std::clamp<int64_t>(static_cast<int64_t>(std::ceil(x)), 0, axis.in - 1);
-  tap.weight = tap.first == tap.second ? 0.0f : x - floor;
+  tap.weight = x - static_cast<float>(tap.first);  // of no effect where first is second
   return tap;
 }
 
@@ -78,25 +79,37 @@ void resize_bilinear_fixed(const KernelArgs& args) {
   }
 }
 
-// uint8: four products in float, and a half added.
+// uint8: sums of four products, each rounded to float. Products and sums are computed by functions of their own, which the
+// compiler must not merge: fused, they would round elsewhere.
+HWY_NOINLINE inline void scale_bytes(const uint8_t* from, float weight, float* to, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]) * weight;
+}
+HWY_NOINLINE inline void scale_neighbours(const float* line, const BilinearTap* taps, int64_t width, int64_t c, float* left, float* right) {
+  for (int64_t x = 0; x < width; ++x) {
+    const float *first = line + taps[x].first * c, *second = line + taps[x].second * c;
+    const float weight = taps[x].weight;
+    for (int64_t i = 0; i < c; ++i) left[x * c + i] = first[i] * (1 - weight), right[x * c + i] = second[i] * weight;
+  }
+}
+HWY_NOINLINE inline void sum_to_bytes(const float* const (&products)[4], uint8_t* to, int64_t count) {
+  for (int64_t i = 0; i < count; ++i)
+    to[i] = static_cast<uint8_t>(products[0][i] + products[1][i] + products[2][i] + products[3][i] + 0.5f);
+}
 inline void resize_bilinear_bytes(const KernelArgs& args) {
   const auto& p = args.params<ResizeBilinearParams>();
   const ResizeGeometry& g = p.geometry;
-  const int64_t c = g.channels;
+  const int64_t in_line = g.x.in * g.channels, out_line = g.x.out * g.channels;
+  auto* above = reinterpret_cast<float*>(args.scratch);
+  float *below = above + in_line, *products = below + in_line;
   for (int64_t row = args.rows.begin; row < args.rows.end; ++row) {
     const BilinearTap y = float_tap(g.y, row % g.y.out);
-    const uint8_t* image = args.in<uint8_t>(0) + row / g.y.out * g.y.in * g.x.in * c;
-    const uint8_t *above = image + y.first * g.x.in * c, *below = image + y.second * g.x.in * c;
-    uint8_t* to = args.out<uint8_t>(0) + row * g.x.out * c;
-    for (int64_t x = 0; x < g.x.out; ++x, to += c) {
-      const BilinearTap& tap = p.taps[x];
-      const float wy = y.weight, wx = tap.weight;
-      for (int64_t i = 0; i < c; ++i) {
-        const float value = static_cast<float>(above[tap.first * c + i]) * (1 - wy) * (1 - wx) + static_cast<float>(below[tap.first * c + i]) * wy * (1 - wx) +
-                            static_cast<float>(above[tap.second * c + i]) * (1 - wy) * wx + static_cast<float>(below[tap.second * c + i]) * wy * wx;
-        to[i] = static_cast<uint8_t>(value + 0.5f);
-      }
-    }
+    const uint8_t* image = args.in<uint8_t>(0) + row / g.y.out * g.y.in * in_line;
+    scale_bytes(image + y.first * in_line, 1 - y.weight, above, in_line);
+    scale_bytes(image + y.second * in_line, y.weight, below, in_line);
+    scale_neighbours(above, p.taps, g.x.out, g.channels, products, products + 2 * out_line);
+    scale_neighbours(below, p.taps, g.x.out, g.channels, products + out_line, products + 3 * out_line);
+    const float* const four[4] = {products, products + out_line, products + 2 * out_line, products + 3 * out_line};
+    sum_to_bytes(four, args.out<uint8_t>(0) + row * out_line, out_line);
   }
 }
 
@@ -156,7 +169,7 @@ inline void resize_bilinear_floats(const KernelArgs& args) {
     const BilinearTap y = float_tap(g.y, row % g.y.out);
     const float* image = args.in<float>(0) + row / g.y.out * g.y.in * g.x.in * c;
     const float* line = image + y.first * g.x.in * c;
-    if (y.weight != 0.0f) {
+    if (y.weight != 0.0f && y.first != y.second) {
       blend_floats(line, image + y.second * g.x.in * c, y.weight, blended, g.x.in * c);
       line = blended;
     }
@@ -197,7 +210,8 @@ ONEWEIGHT_INLINE Status ResizeBilinear::prepare(Preparation& p) {
   if (type == TensorType::int8) kernel = &resize_bilinear_fixed<int8_t>;
   if (type == TensorType::int16) kernel = &resize_bilinear_fixed<int16_t>;
   if (type == TensorType::uint8) kernel = &resize_bilinear_bytes;
-  p.set_scratch(type == TensorType::uint8 ? 0 : g.x.in * g.channels * static_cast<int64_t>(sizeof(float)));
+  const int64_t floats = type == TensorType::uint8 ? (2 * g.x.in + 4 * g.x.out) * g.channels : g.x.in * g.channels;
+  p.set_scratch(floats * static_cast<int64_t>(sizeof(float)));
   p.set_kernel(kernel, g.batch * g.y.out, &resize_bilinear_rows);
   return {};
 }
