@@ -4,8 +4,8 @@
 #ifndef ONEWEIGHT_OPS_POOLING_H
 #define ONEWEIGHT_OPS_POOLING_H
 
+#include "oneweight/base/fixed_point.h"
 #include "oneweight/ops/conv_geometry.h"
-#include "oneweight/ops/fixed_point.h"
 
 namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
@@ -218,14 +218,19 @@ Status PoolBy<kKind>::prepare(Preparation& p) {
     if (input.scale() != output.scale() || input.zero_point() != output.zero_point())
       return p.invalid("%s and its output differ in scale (%g, %g) or zero point (%d, %d)", p.describe(input).c_str(),
                        static_cast<double>(input.scale()), static_cast<double>(output.scale()), input.zero_point(), output.zero_point());
+    FusedActivation bounds;
+    ONEWEIGHT_RETURN_IF_ERROR(activation_bounds(p, activation, &bounds));
+    if (activation != Activation::none && !(output.scale() > 0))
+      return p.invalid("%s has a fused activation but no scale", p.describe(output).c_str());
     const auto use = [&]<class T>(T) {
       kernel = &pool_integers<kKind, T>;
-      return quantized_activation_bounds(p, activation, output, std::numeric_limits<T>::min(), std::numeric_limits<T>::max(), &params->least,
-                                         &params->most);
+      const QuantizedRange range = quantized_range(bounds.low, bounds.high, output.scale(), output.zero_point(), std::numeric_limits<T>::min(),
+                                                   std::numeric_limits<T>::max());
+      params->least = range.low, params->most = range.high;
     };
-    if (input.type == TensorType::int8) ONEWEIGHT_RETURN_IF_ERROR(use(int8_t{}));
-    if (input.type == TensorType::uint8) ONEWEIGHT_RETURN_IF_ERROR(use(uint8_t{}));
-    if (input.type == TensorType::int16) ONEWEIGHT_RETURN_IF_ERROR(use(int16_t{}));
+    if (input.type == TensorType::int8) use(int8_t{});
+    if (input.type == TensorType::uint8) use(uint8_t{});
+    if (input.type == TensorType::int16) use(int16_t{});
   }
   p.set_kernel(kernel, g.rows(), &input_rows_of<PoolingParams>);
   return {};

@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "oneweight/ops/fixed_point.h"
+#include "oneweight/base/fixed_point.h"
 #include "oneweight/ops/strided_copy.h"
 
 namespace oneweight {
@@ -59,7 +59,7 @@ struct ReductionParams {
   ReductionGeometry geometry;
   int64_t block = 1;             // kept elements of `inner` that make a row
   int64_t blocks = 1;            // of them in each outer output
-  FixedFactor factor;
+  FixedMultiplier factor;
   int32_t in_zero = 0, out_zero = 0;
 };
 
@@ -154,7 +154,7 @@ void quantized_sum(const KernelArgs& args) {
   const auto& p = args.params<ReductionParams>();
   const int64_t offset = p.geometry.cells * p.in_zero;
   run<T, int64_t>(args, 0, [](int64_t s, T x) { return s + x; }, [&](int64_t s, T* to) {
-    const int64_t value = int64_t{scale_fixed(static_cast<int32_t>(s - offset), p.factor)} + p.out_zero;
+    const int64_t value = int64_t{multiply_by_quantized_multiplier(static_cast<int32_t>(s - offset), p.factor)} + p.out_zero;
     *to = static_cast<T>(std::clamp<int64_t>(value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
   });
 }
@@ -168,9 +168,9 @@ void quantized_product(const KernelArgs& args) {
   const auto& p = args.params<ReductionParams>();
   run<T, Product>(args, Product{}, [&](Product s, T x) {
     const int32_t real = x - p.in_zero;
-    return Product{s.begun ? scale_fixed_wide(int64_t{s.value} * real, p.factor) : real, true};
+    return Product{s.begun ? multiply_by_quantized_multiplier(int64_t{s.value} * real, p.factor) : real, true};
   }, [&](Product s, T* to) {
-    const int64_t value = int64_t{scale_fixed_wide(s.value, p.factor)} + p.out_zero;
+    const int64_t value = int64_t{multiply_by_quantized_multiplier(int64_t{s.value}, p.factor)} + p.out_zero;
     *to = static_cast<T>(std::clamp<int64_t>(value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
   });
 }
@@ -370,8 +370,8 @@ Status Reduce<kKind>::prepare(Preparation& p) {
       return p.error(ErrorCode::unsupported, "sums of %lld quantised elements are not supported", static_cast<long long>(g.cells));
     params->in_zero = input.zero_point(), params->out_zero = output.zero_point();
     const double in_scale = input.scale(), out_scale = output.scale();
-    params->factor = kKind == Reduction::product ? fixed_factor(in_scale / std::pow(out_scale, 1.0 / static_cast<double>(std::max<int64_t>(g.cells, 1))))
-                                                 : fixed_factor(in_scale / out_scale);
+    params->factor = kKind == Reduction::product ? quantize_multiplier(in_scale / std::pow(out_scale, 1.0 / static_cast<double>(std::max<int64_t>(g.cells, 1))))
+                                                 : quantize_multiplier(in_scale / out_scale);
     if (kKind == Reduction::mean && g.cells > 0) {
       // The division by the number of cells goes into the factor.
       int shift = 0;
