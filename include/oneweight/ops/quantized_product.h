@@ -107,11 +107,26 @@ struct ByteWindows {
   uint8_t flip, outside;
   bool pointwise;
 
-  void gather(int64_t row, TileTerm* to) const {
-    if (pointwise) return copy_terms(input + row * g.in_c, channels, flip, to);
-    const int64_t image = row / (g.out_h * g.out_w), oy = row / g.out_w % g.out_h, ox = row % g.out_w;
-    const int64_t y0 = oy * g.stride_h - g.pad_top, x0 = ox * g.stride_w - g.pad_left;
-    const TapRange inside = taps_inside(x0, g.in_w, g.kernel_w, g.dilation_w);
+  // Terms of rows [row, row + rows), `stride` apart.
+  void gather(int64_t row, int rows, TileTerm* to, int64_t stride) const {
+    if (pointwise) {
+      for (int r = 0; r < rows; ++r) copy_terms(input + (row + r) * g.in_c, channels, flip, to + r * stride);
+      return;
+    }
+    int64_t image = row / (g.out_h * g.out_w), oy = row / g.out_w % g.out_h, ox = row % g.out_w;
+    for (int r = 0; r < rows; ++r) {
+      gather_window(image, oy * g.stride_h - g.pad_top, ox * g.stride_w - g.pad_left, to + r * stride);
+      if (++ox == g.out_w) {
+        ox = 0;
+        if (++oy == g.out_h) oy = 0, ++image;
+      }
+    }
+  }
+
+ private:
+  void gather_window(int64_t image, int64_t y0, int64_t x0, TileTerm* to) const {
+    const bool inside_row = x0 >= 0 && x0 + (g.kernel_w - 1) * g.dilation_w < g.in_w;
+    const TapRange inside = inside_row ? TapRange{0, g.kernel_w} : taps_inside(x0, g.in_w, g.kernel_w, g.dilation_w);
     const int64_t row_terms = g.kernel_w * channels;
     const bool joined = channels == g.in_c && g.dilation_w == 1;
     for (int64_t ky = 0; ky < g.kernel_h; ++ky, to += row_terms) {

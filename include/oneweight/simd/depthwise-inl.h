@@ -93,6 +93,7 @@ HWY_NOINLINE void depthwise_float_pixels(DepthwiseFloatArgs<W> t, int64_t pixels
 
 // ---- Bytes
 
+#if HWY_TARGET != HWY_SCALAR
 // Bytes of four taps of Lanes(d8) channels, as one 32-bit lane a channel in four vectors.
 template <class D8, class V8, class V32>
 HWY_INLINE void interleave_taps(D8 d8, V8 t0, V8 t1, V8 t2, V8 t3, V32* q0, V32* q1, V32* q2, V32* q3) {
@@ -106,10 +107,7 @@ HWY_INLINE void interleave_taps(D8 d8, V8 t0, V8 t1, V8 t2, V8 t3, V32* q0, V32*
   *q2 = hn::BitCast(d32, hn::InterleaveWholeLower(d16, b, e));
   *q3 = hn::BitCast(d32, hn::InterleaveWholeUpper(d16, b, e));
 }
-
-// Weights as bytes (kQuads) or as 16-bit numbers less their zero point, two vectors for each of bytes.
-template <bool kQuads>
-inline constexpr int64_t kDepthwiseWeightBytes = kQuads ? 1 : 2;
+#endif
 
 // A block: as many channels as a vector of at most 4 * kLanes bytes holds.
 template <size_t kLanes>
@@ -121,7 +119,8 @@ inline int64_t depthwise_block() {
 #endif
 }
 
-// Packs the weights of a block ([tap][channels], `some` <= block channels from w on) for depthwise_bytes.
+// Packs the weights of a block ([tap][channels], `some` <= block channels from w on) for depthwise_bytes: as bytes (kQuads), or
+// as 16-bit numbers less their zero point.
 template <size_t kLanes, bool kQuads>
 inline void pack_depthwise(const uint8_t* w, int64_t channels, int64_t taps, size_t some, uint8_t flip, int32_t zero, std::byte* to) {
 #if HWY_TARGET == HWY_SCALAR

@@ -69,20 +69,26 @@ HWY_INLINE hn::Vec<DT> widen_terms(DT dt, V bytes) {
   else return hn::PromoteTo(dt, bytes);
 }
 
+// to[i] = from[i] ^ flip for i in [i0, n) in steps of a vector of bytes, the last of which overlaps; n >= Lanes(d8).
+template <class D8>
+HWY_INLINE void copy_vectors(D8 d8, const uint8_t* HWY_RESTRICT from, int64_t n, uint8_t flip, TileTerm* HWY_RESTRICT to) {
+  const hn::Rebind<TileTerm, D8> dt;
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d8));
+  const auto mask = hn::Set(d8, flip);
+  const auto move = [&](int64_t i) HWY_ATTR { hn::StoreU(widen_terms(dt, hn::Xor(hn::LoadU(d8, from + i), mask)), dt, to + i); };
+  int64_t i = 0;
+  for (; i + step <= n; i += step) move(i);
+  if (i < n) move(n - step);
+}
+
 // to[i] = from[i] ^ flip, as terms of a tile.
 HWY_INLINE void copy_terms(const uint8_t* HWY_RESTRICT from, int64_t n, uint8_t flip, TileTerm* HWY_RESTRICT to) {
 #if HWY_TARGET != HWY_SCALAR
   const hn::Repartition<TileTerm, Int32Tag> dt;
   const hn::Rebind<uint8_t, decltype(dt)> d8;
-  const int64_t step = static_cast<int64_t>(hn::Lanes(d8));
-  const auto mask = hn::Set(d8, flip);
-  const auto move = [&](int64_t i) HWY_ATTR { hn::StoreU(widen_terms(dt, hn::Xor(hn::LoadU(d8, from + i), mask)), dt, to + i); };
-  if (n >= step) {
-    int64_t i = 0;
-    for (; i + step <= n; i += step) move(i);
-    if (i < n) move(n - step);
-    return;
-  }
+  if (n >= static_cast<int64_t>(hn::Lanes(d8))) return copy_vectors(d8, from, n, flip, to);
+  if (n >= 8) return copy_vectors(hn::CappedTag<uint8_t, 8>(), from, n, flip, to);
+  if (n >= 4) return copy_vectors(hn::CappedTag<uint8_t, 4>(), from, n, flip, to);
 #endif
   for (int64_t i = 0; i < n; ++i) to[i] = static_cast<TileTerm>(from[i] ^ flip);
 }
@@ -388,7 +394,8 @@ inline int64_t byte_product_scratch(int64_t rows, int64_t channels, int64_t term
 
 // Computes rows [begin, end) of channels [first, first + channels) in `w`; epilogue.store(sums, stride, rows, row_sums, m, n, count)
 // takes `rows` rows of `count` int32 sums (bias[n] + sum of a' w') from row m and channel n on. rows_in_all decides the method.
-// bias may be read up to 32 elements behind the last channel. source.gather(row, flip..., to) writes the terms of a row.
+// bias may be read up to 32 elements behind the last channel. source.gather(row, rows, to, stride) writes the terms of
+// rows, `stride` apart.
 template <class Source, class Epilogue>
 void product_bytes(const Source& source, int64_t rows_in_all, int64_t begin, int64_t end, const ByteWeights& w, int64_t first,
                    int64_t channels, const int32_t* bias, const Epilogue& epilogue, std::byte* scratch) {
@@ -409,9 +416,9 @@ void product_bytes(const Source& source, int64_t rows_in_all, int64_t begin, int
     for (int64_t m = begin; m < end;) {
       const int rows = static_cast<int>(std::min<int64_t>(kByteDotRows, end - m));
       TileTerm* const a = reinterpret_cast<TileTerm*>(tile);
+      source.gather(m, rows, a, row_terms);
       for (int r = 0; r < rows; ++r) {
         TileTerm* row = a + r * row_terms;
-        source.gather(m + r, row);
         if (epilogue.needs_row_sums()) row_sums[r] = sum_row(row);
         if (terms < step) {
           fill_terms(0, step - terms, row + terms);
@@ -461,9 +468,9 @@ void product_bytes(const Source& source, int64_t rows_in_all, int64_t begin, int
     int64_t tiles = (end - begin + kByteTileRows - 1) / kByteTileRows;
     for (int64_t m = begin; m < end; --tiles) {
       const int rows = static_cast<int>((end - m + tiles - 1) / tiles);
+      source.gather(m, rows, reinterpret_cast<TileTerm*>(tile), p.row * 4 / static_cast<int64_t>(sizeof(TileTerm)));
       for (int r = 0; r < rows; ++r) {
         TileTerm* row = reinterpret_cast<TileTerm*>(tile + r * p.row);
-        source.gather(m + r, row);
         if (epilogue.needs_row_sums()) row_sums[r] = sum_row(row);
         fill_terms(0, p.groups * kGroupTerms - terms, row + terms);
       }
@@ -490,25 +497,35 @@ struct QuantizedStore {
 
   HWY_NOINLINE void store(const int32_t* sums, int64_t sums_stride, int rows, const int32_t* row_sums, int64_t m, int64_t n,
                           int64_t count) const {
+    if (q.narrow) store_rows<true>(sums, sums_stride, rows, row_sums, m, n, count);
+    else store_rows<false>(sums, sums_stride, rows, row_sums, m, n, count);
+  }
+
+ private:
+  template <bool kNarrow>
+  HWY_INLINE void store_rows(const int32_t* HWY_RESTRICT sums, int64_t sums_stride, int rows, const int32_t* row_sums, int64_t m, int64_t n,
+                             int64_t count) const {
     const Int32Tag d;
     const hn::Rebind<Out, Int32Tag> d_out;
-    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), to_stride = stride;
+    const int32_t weight_zero = q.weight_zero;
+    const bool once = q.once;
     const auto zero = hn::Set(d, q.zero), low = hn::Set(d, q.low), high = hn::Set(d, q.high);
     for (int64_t i = 0; i < count; i += lanes) {
       const auto multiplier = hn::LoadU(d, q.multiplier + n + i), shift = hn::LoadU(d, q.shift + n + i);
-      const bool whole = i + lanes <= count;
-      const auto narrow = narrow_factors(d, multiplier, hn::Min(shift, hn::Zero(d)), q.once);
-      for (int r = 0; r < rows; ++r) {
+      const auto narrow = narrow_factors(d, multiplier, hn::Min(shift, hn::Zero(d)), once);
+      const auto scaled = [&](int r) HWY_ATTR {
         auto x = hn::LoadU(d, sums + r * sums_stride + i);
-        if (q.weight_zero != 0) x = hn::Sub(x, hn::Set(d, q.weight_zero * row_sums[r]));
-        x = q.narrow ? requantize_narrow(d, x, narrow)
-            : q.once ? requantize_once(d, x, multiplier, shift)
-                     : requantize(d, x, multiplier, shift);
-        x = hn::Min(hn::Max(hn::Add(x, zero), low), high);
-        const auto bytes = hn::DemoteTo(d_out, x);
-        Out* to = out + (m + r) * stride + n + i;
-        if (whole) hn::StoreU(bytes, d_out, to);
-        else hn::StoreN(bytes, d_out, to, static_cast<size_t>(count - i));
+        if (weight_zero != 0) x = hn::Sub(x, hn::Set(d, weight_zero * row_sums[r]));
+        if constexpr (kNarrow) x = requantize_narrow(d, x, narrow);
+        else x = once ? requantize_once(d, x, multiplier, shift) : requantize(d, x, multiplier, shift);
+        return hn::DemoteTo(d_out, hn::Min(hn::Max(hn::Add(x, zero), low), high));
+      };
+      Out* HWY_RESTRICT to = out + m * to_stride + n + i;
+      if (i + lanes <= count) {
+        for (int r = 0; r < rows; ++r) hn::StoreU(scaled(r), d_out, to + r * to_stride);
+      } else {
+        for (int r = 0; r < rows; ++r) hn::StoreN(scaled(r), d_out, to + r * to_stride, static_cast<size_t>(count - i));
       }
     }
   }
