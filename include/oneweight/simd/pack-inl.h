@@ -51,7 +51,8 @@ HWY_INLINE hn::Vec<D> load_widened(D d, const half* from) {
   return hn::Set(d, widen_one(from));
 #else
   const hn::Rebind<hwy::float16_t, D> dh;
-  return hn::PromoteTo(d, hn::LoadU(dh, reinterpret_cast<const hwy::float16_t*>(from)));
+  const hn::Rebind<uint16_t, D> du;
+  return hn::PromoteTo(d, hn::BitCast(dh, hn::LoadU(du, reinterpret_cast<const uint16_t*>(from))));
 #endif
 }
 
@@ -61,12 +62,20 @@ HWY_INLINE hn::Vec<D> load_widened_n(D d, const W* from, size_t n) {
 #if HWY_TARGET == HWY_SCALAR
   return n ? hn::Set(d, widen_one(from)) : hn::Zero(d);
 #else
+  using Stored = std::conditional_t<std::is_same_v<W, float>, float, uint16_t>;
+  const hn::Rebind<Stored, D> ds;
+#if HWY_MEM_OPS_MIGHT_FAULT
+  Stored some[kMaxFloatLanes] = {};
+  std::memcpy(some, from, n * sizeof(W));
+  const auto v = hn::LoadU(ds, some);
+#else
+  const auto v = hn::LoadN(ds, reinterpret_cast<const Stored*>(from), n);
+#endif
   if constexpr (std::is_same_v<W, float>) {
-    return hn::LoadN(d, from, n);
+    return v;
   } else {
     const hn::Rebind<hwy::float16_t, D> dh;
-    const hn::RebindToUnsigned<decltype(dh)> du;
-    return hn::PromoteTo(d, hn::BitCast(dh, hn::LoadN(du, reinterpret_cast<const uint16_t*>(from), n)));
+    return hn::PromoteTo(d, hn::BitCast(dh, v));
   }
 #endif
 }

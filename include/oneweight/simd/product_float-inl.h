@@ -303,7 +303,7 @@ HWY_INLINE void keep_in_register([[maybe_unused]] V& v) {
 // to[i] = the sum of the lanes of s_i for i < count, in one order for all.
 template <class V>
 HWY_INLINE void store_sums(V s0, V s1, V s2, V s3, size_t count, float* to) {
-  const FloatTag d;
+  [[maybe_unused]] const FloatTag d;
 #if HWY_TARGET == HWY_SCALAR
   const float sums[4] = {hn::GetLane(s0), hn::GetLane(s1), hn::GetLane(s2), hn::GetLane(s3)};
   for (size_t i = 0; i < count; ++i) to[i] = sums[i];
