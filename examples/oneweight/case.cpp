@@ -32,8 +32,10 @@ Case parse(const std::filesystem::path& folder, const json& j) {
   Case c;
   c.folder = folder;
   c.group = j.contains("op") ? j.at("op").get<std::string>() : folder.parent_path().filename().string();
-  for (const json& input : j.value("inputs", json::array())) c.input_names.push_back(input.value("name", ""));
-  for (const json& output : j.value("outputs", json::array())) {
+  // Named, because a range-based for does not keep temporaries of its range alive.
+  const json inputs = j.value("inputs", json::array()), outputs = j.value("outputs", json::array());
+  for (const json& input : inputs) c.input_names.push_back(input.value("name", ""));
+  for (const json& output : outputs) {
     c.output_names.push_back(output.value("name", ""));
     c.tolerances.push_back(tolerance_of(output, j));
   }
@@ -45,7 +47,8 @@ Case parse(const std::filesystem::path& folder, const json& j) {
   c.signature = j.value("signature", "");
   const bool report = j.contains("report");
   c.signature_by_name = report;
-  for (const auto& [input, shape] : j.value("resize", json::object()).items())
+  const json resize = j.value("resize", json::object());
+  for (const auto& [input, shape] : resize.items())
     c.resize.emplace_back(std::stoi(input), shape.get<std::vector<int64_t>>());
   c.stacked = j.contains("runs") && !report;
   c.runs = j.value("runs", 1);
