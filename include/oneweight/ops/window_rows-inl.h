@@ -36,17 +36,22 @@ class WindowRows {
   void locate(int64_t row, int rows, int64_t k0, int64_t k1, float* patch, const float** table, int64_t* first_length) const {
     const float* origin[kTileRows];
     bool inside[kTileRows], all_inside = true;
+    const int64_t limit = g_.in_w - (g_.kernel_w - 1) * g_.dilation_w;  // tap 0 of windows inside lies before it
     Pixel at = pixel(row);
-    for (int r = 0; r < rows; ++r) {
-      inside[r] = is_inside(at);
-      if (inside[r]) {
-        origin[r] = address(at, 0, 0);
-      } else {
-        all_inside = false;
-        origin[r] = patch + r * (k1 - k0) - k0;
-        gather(at, k0, k1, patch + r * (k1 - k0));
+    for (int r = 0; r < rows;) {
+      const bool row_inside = at.y >= 0 && at.y + (g_.kernel_h - 1) * g_.dilation_h < g_.in_h;
+      const int64_t base = (at.image * g_.in_h + at.y) * g_.in_w;
+      for (; r < rows && at.ox < g_.out_w; ++r, ++at.ox, at.x += g_.stride_w) {
+        inside[r] = row_inside && at.x >= 0 && at.x < limit;
+        if (inside[r]) {
+          origin[r] = input_ + (base + at.x) * g_.in_c;
+        } else {
+          all_inside = false;
+          origin[r] = patch + r * (k1 - k0) - k0;
+          gather(at, k0, k1, patch + r * (k1 - k0));
+        }
       }
-      advance(&at);
+      next_row(&at);
     }
     int64_t k = k0, segment = k0 / segment_;
     *first_length = (segment + 1) * segment_ - k0;
@@ -81,16 +86,10 @@ class WindowRows {
     place(&at);
     return at;
   }
-  void advance(Pixel* at) const {
-    if (++at->ox == g_.out_w) {
-      at->ox = 0;
-      if (++at->oy == g_.out_h) at->oy = 0, ++at->image;
-    }
+  void next_row(Pixel* at) const {
+    at->ox = 0;
+    if (++at->oy == g_.out_h) at->oy = 0, ++at->image;
     place(at);
-  }
-  bool is_inside(const Pixel& at) const {
-    return at.y >= 0 && at.x >= 0 && at.y + (g_.kernel_h - 1) * g_.dilation_h < g_.in_h &&
-           at.x + (g_.kernel_w - 1) * g_.dilation_w < g_.in_w;
   }
   const float* address(const Pixel& at, int64_t ky, int64_t kx) const {
     return input_ + ((at.image * g_.in_h + at.y + ky * g_.dilation_h) * g_.in_w + at.x + kx * g_.dilation_w) * g_.in_c;

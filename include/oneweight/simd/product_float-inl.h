@@ -398,7 +398,8 @@ HWY_INLINE void dot_tile(const DotArgs& t, const W* w, float* sums) {
 template <int kRows, bool kFetches, class W>
 HWY_NOINLINE void dot_rows(const DotArgs& t, const W* w) {
   constexpr bool kManyRegisters = kTileRows > 6;
-  constexpr int kBlock = kRows == 1 ? 8 : kRows == 2 ? (kManyRegisters ? 8 : 4) : kManyRegisters ? (kRows == 3 ? 8 : 6) : 2;
+  constexpr int kFew = kFetches || sizeof(W) == 2 ? 8 : 4;  // streams that do not fit the cache's ways, or do
+  constexpr int kBlock = kRows == 1 ? kFew : kRows == 2 ? (kManyRegisters ? 8 : 4) : kManyRegisters ? (kRows == 3 ? 8 : 6) : 2;
   int64_t n = 0;
   for (; n + kBlock <= t.channels; n += kBlock) dot_tile<kRows, kBlock, kFetches>(t, w + n * t.terms, t.out + n);
   if constexpr (kBlock > 4)
