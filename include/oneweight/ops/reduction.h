@@ -1,7 +1,7 @@
 // MEAN, SUM, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, REDUCE_ANY and REDUCE_ALL over the constant axes of input 1 (negative
 // and repeated ones allowed; none: every element by itself).
-// float: sums are kept in three levels, so that a mean over millions of cells stays accurate; the order of additions
-// depends on the shape alone. int32, int64: sums wrap, means truncate toward zero. int8, uint8, int16: exact sums,
+// float: rounding errors of long sums are kept, so that a mean over millions of cells stays accurate; the order of
+// additions depends on the shape alone. int32, int64: sums wrap, means truncate toward zero. int8, uint8, int16: exact sums,
 // rescaled in fixed point as TFLite's reference kernel does; products are rescaled at every factor, maxima and minima
 // need equal scales. Nothing to reduce: 0 for SUM, NaN (integers: 0) for MEAN, the identity for the others.
 // Rows: outputs, in blocks of channels where the last axis is kept.
@@ -268,21 +268,24 @@ inline namespace ONEWEIGHT_ABI {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A sum in three levels, each of at most kSpan addends before it moves up.
-template <class V>
-struct CascadeSum {
-  static constexpr int kSpan = 128;
-  V low, middle, high;
-  int lows = 0, middles = 0;
-  explicit HWY_INLINE CascadeSum(V zero) : low(zero), middle(zero), high(zero) {}
-  HWY_INLINE void add(V x, V zero) {
+// A sum that stays accurate over millions of addends: every kSpan of them join the rest, whose rounding errors are kept.
+template <class D, class V = hn::Vec<D>>
+struct LongSum {
+  static constexpr int kSpan = 16;
+  V low, high, error;
+  int count = 0;
+  explicit HWY_INLINE LongSum(D d) : low(hn::Zero(d)), high(hn::Zero(d)), error(hn::Zero(d)) {}
+  HWY_INLINE void add(D d, V x) {
     low = hn::Add(low, x);
-    if (++lows < kSpan) return;
-    middle = hn::Add(middle, low), low = zero, lows = 0;
-    if (++middles < kSpan) return;
-    high = hn::Add(high, middle), middle = zero, middles = 0;
+    if (++count < kSpan) return;
+    const V sum = hn::Add(high, low), part = hn::Sub(sum, high);
+    error = hn::Add(error, hn::Add(hn::Sub(high, hn::Sub(sum, part)), hn::Sub(low, part)));
+    high = sum, low = hn::Zero(d), count = 0;
   }
-  HWY_INLINE V total() const { return hn::Add(high, hn::Add(middle, low)); }
+  HWY_INLINE V total(D d) const {
+    const V kept = hn::IfThenElse(hn::Eq(error, error), error, hn::Zero(d));  // infinities leave no error but NaN
+    return hn::Add(high, hn::Add(low, kept));
+  }
 };
 
 template <bool kMean>
@@ -290,52 +293,51 @@ void sum_floats(const KernelArgs& args) {
   const auto& p = args.params<ReductionParams>();
   const ReductionGeometry& g = p.geometry;
   const hn::ScalableTag<float> d;
-  using V = hn::Vec<decltype(d)>;
-  const V zero = hn::Zero(d);
+  using Sum = LongSum<decltype(d)>;
   const auto n = static_cast<int64_t>(hn::Lanes(d));
   const auto cells = static_cast<float>(g.cells);
   for (int64_t row = args.rows.begin; row < args.rows.end; ++row) {
     const int64_t outer = row / p.blocks, begin = row % p.blocks * p.block, end = std::min(begin + p.block, g.inner);
     const float* in = args.in<float>(0) + g.origin(outer);
     float* out = args.out<float>(0) + outer * g.inner;
-    const V divisor = hn::Set(d, kMean ? cells : 1.0f);
+    const auto divisor = hn::Set(d, kMean ? cells : 1.0f);
     if (g.cells == 0) {
       for (int64_t c = begin; c < end; ++c) out[c] = kMean ? std::numeric_limits<float>::quiet_NaN() : 0.0f;
     } else if (g.inner == 1 && g.run_stride == 1) {
-      CascadeSum<V> s0(zero), s1(zero);
+      Sum s0(d), s1(d);
       g.for_each_run([&](int64_t at) HWY_ATTR {
         const float* cell = in + at;
         int64_t i = 0;
         for (; i + 2 * n <= g.run; i += 2 * n) {
-          s0.add(hn::LoadU(d, cell + i), zero);
-          s1.add(hn::LoadU(d, cell + i + n), zero);
+          s0.add(d, hn::LoadU(d, cell + i));
+          s1.add(d, hn::LoadU(d, cell + i + n));
         }
-        for (; i < g.run; i += n) s0.add(hn::LoadN(d, cell + i, static_cast<size_t>(std::min(n, g.run - i))), zero);
+        for (; i < g.run; i += n) s0.add(d, hn::LoadN(d, cell + i, static_cast<size_t>(std::min(n, g.run - i))));
       });
-      const float sum = hn::ReduceSum(d, hn::Add(s0.total(), s1.total()));
+      const float sum = hn::ReduceSum(d, hn::Add(s0.total(d), s1.total(d)));
       out[0] = kMean ? sum / cells : sum;
     } else {
       int64_t c = begin;
       for (; c + 2 * n <= end; c += 2 * n) {
-        CascadeSum<V> s0(zero), s1(zero);
+        Sum s0(d), s1(d);
         g.for_each_run([&](int64_t at) HWY_ATTR {
           const float* cell = in + at + c;
           for (int64_t r = 0; r < g.run; ++r, cell += g.run_stride) {
-            s0.add(hn::LoadU(d, cell), zero);
-            s1.add(hn::LoadU(d, cell + n), zero);
+            s0.add(d, hn::LoadU(d, cell));
+            s1.add(d, hn::LoadU(d, cell + n));
           }
         });
-        hn::StoreU(hn::Div(s0.total(), divisor), d, out + c);
-        hn::StoreU(hn::Div(s1.total(), divisor), d, out + c + n);
+        hn::StoreU(hn::Div(s0.total(d), divisor), d, out + c);
+        hn::StoreU(hn::Div(s1.total(d), divisor), d, out + c + n);
       }
       for (; c < end; c += n) {
         const auto left = static_cast<size_t>(std::min(n, end - c));
-        CascadeSum<V> s(zero);
+        Sum s(d);
         g.for_each_run([&](int64_t at) HWY_ATTR {
           const float* cell = in + at + c;
-          for (int64_t r = 0; r < g.run; ++r, cell += g.run_stride) s.add(hn::LoadN(d, cell, left), zero);
+          for (int64_t r = 0; r < g.run; ++r, cell += g.run_stride) s.add(d, hn::LoadN(d, cell, left));
         });
-        hn::StoreN(hn::Div(s.total(), divisor), d, out + c, left);
+        hn::StoreN(hn::Div(s.total(d), divisor), d, out + c, left);
       }
     }
   }
