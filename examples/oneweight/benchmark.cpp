@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 #include "commands.h"
@@ -98,10 +99,13 @@ int benchmark(const BenchmarkArguments& arguments) {
     contexts.push_back(std::move(*context));
   }
 
-  oneweight::EigenExecutor pool(arguments.threads);
-  const oneweight::Executor executor = pool.executor();
+  std::optional<oneweight::EigenExecutor> pool;
+  oneweight::Executor executor;
   oneweight::RunOptions options;
-  if (arguments.threads > 1 && arguments.contexts == 1) options.executor = &executor;
+  if (arguments.threads > 1) {
+    executor = pool.emplace(arguments.threads).executor();
+    options.executor = &executor;
+  }
   Profile profile;
   profile.ms.resize(planned->plan->steps().size());
 

@@ -51,8 +51,10 @@ int main(int count, char** values) {
   command = app.add_subcommand("benchmark", "Latency: one context on one thread unless told otherwise");
   add_model(command, &benchmark.model);
   command->add_option("--runs", benchmark.runs, "Runs to measure; default: for about a second")->check(CLI::PositiveNumber);
-  command->add_option("--threads", benchmark.threads, "Threads inside a run")->check(CLI::PositiveNumber)->capture_default_str();
-  command->add_option("--contexts", benchmark.contexts, "Contexts that run at the same time, a thread each")->check(CLI::PositiveNumber)->capture_default_str();
+  CLI::Option* threads = command->add_option("--threads", benchmark.threads, "Threads inside a run");
+  threads->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_option("--contexts", benchmark.contexts, "Contexts that run at the same time, a thread each")
+      ->check(CLI::PositiveNumber)->capture_default_str()->excludes(threads);
   command->add_flag("--profile", benchmark.profile, "Time of every operator");
   command->add_flag("--json", benchmark.json, "Print one JSON object");
 
