@@ -59,6 +59,19 @@ HWY_INLINE hn::Vec<D> activate(D d, hn::Vec<D> v, const Epilogue& e) {
   return v;
 }
 
+// Adds the bias (or none) and applies e's activation to sums in memory.
+inline HWY_NOINLINE void finish_row(float* row, int64_t channels, const float* bias, const Epilogue& e) {
+  const FloatTag d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (!bias && !e.active()) return;
+  for (int64_t n = 0; n < channels; n += lanes) {
+    const size_t count = static_cast<size_t>(std::min(lanes, channels - n));
+    auto v = hn::LoadN(d, row + n, count);
+    if (bias) v = hn::Add(v, load_widened_n(d, bias + n, count));
+    hn::StoreN(activate(d, v, e), d, row + n, count);
+  }
+}
+
 // ---- Panels
 
 // What one call of product_tile works on.
@@ -135,15 +148,16 @@ HWY_NOINLINE void product_tile(const TileArgs& t) {
     rows += kTileRows;
   }
 
-  if (t.epilogue != nullptr && t.epilogue->active()) {
-    const Epilogue& e = *t.epilogue;
-#define ONEWEIGHT_TILE_ACTIVATE(r)                          \
-  if constexpr (r < kRows) {                                \
-    x##r = activate(d, x##r, e);                            \
-    if constexpr (kTwo) y##r = activate(d, y##r, e);        \
+  const bool in_memory = t.epilogue != nullptr && t.epilogue->after != FusedActivation::none;
+  if (t.epilogue != nullptr && t.epilogue->clamps && !in_memory) {
+    const float low = t.epilogue->low, high = t.epilogue->high;
+#define ONEWEIGHT_TILE_CLAMP(r)                                          \
+  if constexpr (r < kRows) {                                             \
+    x##r = clamp_keep_nan(d, x##r, low, high);                           \
+    if constexpr (kTwo) y##r = clamp_keep_nan(d, y##r, low, high);       \
   }
-    ONEWEIGHT_TILE_ROWS(ONEWEIGHT_TILE_ACTIVATE)
-#undef ONEWEIGHT_TILE_ACTIVATE
+    ONEWEIGHT_TILE_ROWS(ONEWEIGHT_TILE_CLAMP)
+#undef ONEWEIGHT_TILE_CLAMP
   }
 
   float* to = t.out;
@@ -156,6 +170,8 @@ HWY_NOINLINE void product_tile(const TileArgs& t) {
   }
   ONEWEIGHT_TILE_ROWS(ONEWEIGHT_TILE_STORE)
 #undef ONEWEIGHT_TILE_STORE
+  if (in_memory)
+    for (int r = 0; r < kRows; ++r) finish_row(t.out + r * t.out_stride, static_cast<int64_t>(t.channels), nullptr, *t.epilogue);
 }
 #undef ONEWEIGHT_TILE_ROWS
 
@@ -407,19 +423,6 @@ HWY_NOINLINE void dot_rows(const DotArgs& t, const W* w) {
   for (; n < t.channels; ++n) dot_tile<kRows, 1, false>(t, w + n * t.terms, t.out + n);
 }
 
-// Adds the bias and applies the activation to sums.
-inline void finish_row(float* row, int64_t channels, const Epilogue& e) {
-  const FloatTag d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  if (!e.bias && !e.active()) return;
-  for (int64_t n = 0; n < channels; n += lanes) {
-    const size_t count = static_cast<size_t>(std::min(lanes, channels - n));
-    auto v = hn::LoadN(d, row + n, count);
-    if (e.bias) v = hn::Add(v, load_widened_n(d, e.bias + n, count));
-    hn::StoreN(activate(d, v, e), d, row + n, count);
-  }
-}
-
 // Scratch of product_dots.
 inline int64_t dots_scratch_bytes(int64_t terms, int64_t segment_length, bool patches) {
   return (terms / std::max(segment_length, int64_t{1}) + 1) * kTileRows * 8 + (patches ? kDotRows * terms * 4 : 0);
@@ -442,8 +445,7 @@ void product_dots(const Source& source, int64_t begin, int64_t end, const W* w, 
   t.rows = table;
   for (int64_t n = 0; n < channels; n += block) {
     t.channels = std::min(block, channels - n);
-    Epilogue of_block = e;
-    if (e.bias) of_block.bias = e.bias + n;
+    const float* bias = e.bias ? e.bias + n : nullptr;
     const W* from = w + n * terms;
     for (int64_t m = begin; m < end;) {
       const int rows = static_cast<int>(std::min<int64_t>(kDotRows, end - m));
@@ -454,7 +456,7 @@ void product_dots(const Source& source, int64_t begin, int64_t end, const W* w, 
       if (rows == 2) dot_rows<2, false>(t, from);
       if (rows == 3) dot_rows<3, false>(t, from);
       if (rows == 4) dot_rows<4, false>(t, from);
-      for (int r = 0; r < rows; ++r) finish_row(t.out + r * out_stride, t.channels, of_block);
+      for (int r = 0; r < rows; ++r) finish_row(t.out + r * out_stride, t.channels, bias, e);
       m += rows;
     }
   }
