@@ -63,10 +63,20 @@ struct ReductionParams {
   int32_t in_zero = 0, out_zero = 0;
 };
 
+constexpr BuiltinOperator reduction_code(Reduction kind) {
+  switch (kind) {
+    case Reduction::mean: return BuiltinOperator::mean;
+    case Reduction::sum: return BuiltinOperator::sum;
+    case Reduction::maximum: return BuiltinOperator::reduce_max;
+    case Reduction::minimum: return BuiltinOperator::reduce_min;
+    case Reduction::product: return BuiltinOperator::reduce_prod;
+    case Reduction::any: return BuiltinOperator::reduce_any;
+    default: return BuiltinOperator::reduce_all;
+  }
+}
+
 template <Reduction kKind>
 struct Reduce {
-  static constexpr BuiltinOperator kCodes[] = {BuiltinOperator::mean, BuiltinOperator::sum, BuiltinOperator::reduce_max, BuiltinOperator::reduce_min,
-                                               BuiltinOperator::reduce_prod, BuiltinOperator::reduce_any, BuiltinOperator::reduce_all};
   static constexpr bool kLogical = kKind == Reduction::any || kKind == Reduction::all;
   static bool accepts(const NodeTypes& t) {
     if (t.input_count != 2 || !t.has_input[0] || !t.out(0, t.inputs[0])) return false;
@@ -78,7 +88,7 @@ struct Reduce {
     }
   }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = kCodes[static_cast<int>(kKind)], .types = kLogical ? "bool" : "float, int8, uint8, int16, int32, int64", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {.code = reduction_code(kKind), .types = kLogical ? "bool" : "float, int8, uint8, int16, int32, int64", .accepts = &accepts, .prepare = &prepare};
 };
 using Mean = Reduce<Reduction::mean>;
 using Sum = Reduce<Reduction::sum>;
