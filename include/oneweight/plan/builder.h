@@ -390,7 +390,9 @@ class PlanBuilder {
     auto* scratch = static_cast<std::byte*>(temporary.allocate(static_cast<size_t>(p.scratch_) + 1));
     if (!scratch) return p.no_memory();
     RunState state;
-    p.kernel_(KernelArgs{p.params_, addresses.data(), node.inputs.data(), node.outputs.data(), scratch, {0, p.rows_}, &state});
+    std::vector<int32_t> inputs = node.inputs;
+    inputs.insert(inputs.end(), kAbsentInputs, -1);
+    p.kernel_(KernelArgs{p.params_, addresses.data(), inputs.data(), node.outputs.data(), scratch, {0, p.rows_}, &state});
     if (state.failed()) return p.error(state.code(), "%s", state.message());
     for (int32_t t : node.outputs)
       ONEWEIGHT_RETURN_IF_ERROR(set_constant(t, addresses[t], static_cast<size_t>(plan_->tensors_[t].bytes)));
@@ -542,7 +544,7 @@ class PlanBuilder {
     order_ = std::move(kept);
     // Step numbers without the vanished ones.
     size_t operands = 0;
-    for (Node* node : order_) operands += node->inputs.size() + node->outputs.size();
+    for (Node* node : order_) operands += node->inputs.size() + kAbsentInputs + node->outputs.size();
     plan_->operands_.reserve(operands);
     plan_->steps_.reserve(order_.size());
     for (Node* node : order_) {
@@ -553,6 +555,7 @@ class PlanBuilder {
       step.params = p.params_;
       step.inputs = plan_->operands_.data() + plan_->operands_.size();
       plan_->operands_.insert(plan_->operands_.end(), node->inputs.begin(), node->inputs.end());
+      plan_->operands_.insert(plan_->operands_.end(), kAbsentInputs, -1);
       step.outputs = plan_->operands_.data() + plan_->operands_.size();
       plan_->operands_.insert(plan_->operands_.end(), node->outputs.begin(), node->outputs.end());
       step.rows = p.rows_;

@@ -70,6 +70,9 @@ class RunState {
   char text_[200] = {};
 };
 
+// Entries of -1 behind a node's last input: kernels may ask for that many optional inputs the node does not name.
+inline constexpr int kAbsentInputs = 4;
+
 struct KernelArgs {
   const void* params_bytes;          // what prepare() stored with make_params()
   std::byte* const* tensors;         // addresses of all tensors of the plan
