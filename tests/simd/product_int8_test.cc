@@ -27,7 +27,10 @@ struct TestStore {
   bool needs_row_sums() const { return true; }
   void store(const int32_t* sums, int64_t stride, int rows, const int32_t* row_sums, int64_t m, int64_t n, int64_t count) const {
     for (int r = 0; r < rows; ++r)
-      for (int64_t i = 0; i < count; ++i) out[(m + r) * channels + n + i] = sums[r * stride + i] + 3 * row_sums[r];
+      for (int64_t i = 0; i < count; ++i) {
+        const uint32_t sum = static_cast<uint32_t>(sums[r * stride + i]) + 3u * static_cast<uint32_t>(row_sums[r]);  // wraps
+        out[(m + r) * channels + n + i] = static_cast<int32_t>(sum);
+      }
   }
 };
 inline int64_t test_scratch(int64_t rows, int64_t channels, int64_t terms, int bits) { return byte_product_scratch(rows, channels, terms, bits); }
