@@ -35,7 +35,7 @@ int64_t test_scratch(const Product& p) {
   const int64_t segment = p.windows ? WindowRows(*p.windows, nullptr, 0, p.windows->in_c).segment_length() : p.terms;
   const bool patches = p.windows != nullptr;
   return p.way == Way::dots ? dots_scratch_bytes(p.terms, segment, patches)
-                            : panels_scratch_bytes(plan_panels(p.rows, p.channels, p.terms, patches), patches);
+                            : panels_scratch_bytes(plan_panels(p.rows, p.channels, p.terms, patches), segment, patches);
 }
 template <class W>
 void test_product(const Product& p, const W* w, const Epilogue& e, std::byte* scratch) {

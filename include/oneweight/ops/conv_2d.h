@@ -97,7 +97,8 @@ void conv_2d_float(const KernelArgs& args) {
 inline int64_t conv_2d_float_scratch(const ConvFloatParams& p) {
   const ConvFloatMethod m = conv_2d_float_method(p);
   const bool patches = !p.geometry.is_pointwise();
-  return m.dots ? dots_scratch_bytes(m.terms, m.segment_length, patches) : panels_scratch_bytes(m.panels, patches);
+  return m.dots ? dots_scratch_bytes(m.terms, m.segment_length, patches)
+                : panels_scratch_bytes(m.panels, m.segment_length, patches);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -78,7 +78,7 @@ inline int64_t fully_connected_float_block(const FullyConnectedFloatParams& p) {
 }
 inline int64_t fully_connected_float_scratch(const FullyConnectedFloatParams& p) {
   return p.block > 0 ? dots_scratch_bytes(p.terms, p.terms, false)
-                     : panels_scratch_bytes(plan_panels(p.rows, p.channels, p.terms, false), false);
+                     : panels_scratch_bytes(plan_panels(p.rows, p.channels, p.terms, false), p.terms, false);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -22,6 +22,8 @@ namespace HWY_NAMESPACE {
 // (ky, kx, channel) of channels [first, first + channels).
 class WindowRows {
  public:
+  static constexpr bool kGathers = true;
+
   WindowRows(const ConvGeometry& geometry, const float* input, int64_t first, int64_t channels)
       : g_(geometry), input_(input + first), channels_(channels), segment_(channels) {
     // Neighbouring taps are joined where their channels follow one another in memory.

@@ -227,17 +227,23 @@ inline PanelPlan plan_panels(int64_t rows, int64_t channels, int64_t terms, bool
   return plan;
 }
 
-// Scratch of product_panels.
-inline int64_t panels_scratch_bytes(const PanelPlan& plan, bool patches) {
-  int64_t bytes = plan.channels * (plan.terms + 1) * 4;
-  bytes += (plan.terms + 1) * kTileRows * 8;
-  if (patches) bytes += kTileRows * plan.terms * 4;
-  return bytes + 64;
+// Entries of a table of segments for `terms` terms that may begin inside one.
+inline int64_t table_entries(int64_t terms, int64_t segment_length) {
+  return (terms / std::max(segment_length, int64_t{1}) + 2) * kTileRows;
+}
+
+// Scratch of product_panels. patches: the source may gather rows.
+inline int64_t panels_scratch_bytes(const PanelPlan& plan, int64_t segment_length, bool patches) {
+  int64_t bytes = plan.channels * (plan.terms + 1) * static_cast<int64_t>(sizeof(float));
+  bytes += table_entries(plan.terms, segment_length) * static_cast<int64_t>(sizeof(float*));
+  if (patches) bytes += kTileRows * plan.terms * static_cast<int64_t>(sizeof(float));
+  return bytes;
 }
 
 // out[row][n] = activation(bias[n] + sum over k of a[row][k] * w[n][k]) for rows [begin, end) and n < channels.
 // `source` finds activations: source.locate(row, rows, k0, k1, patch, table, &first_length) fills the table of
-// TileArgs for terms [k0, k1); source.segment_length() is the length of whole segments. `out` is row 0's.
+// TileArgs for terms [k0, k1); source.segment_length() is the length of whole segments; Source::kGathers tells whether
+// it may write gathered rows to patch. `out` is row 0's.
 template <class W, class Source>
 void product_panels(const Source& source, int64_t begin, int64_t end, const W* w, int64_t channels, int64_t terms, float* out,
                     int64_t out_stride, const Epilogue& e, const PanelPlan& plan, std::byte* scratch) {
@@ -245,7 +251,7 @@ void product_panels(const Source& source, int64_t begin, int64_t end, const W* w
   float* const panels = reinterpret_cast<float*>(scratch);
   float* const bias = panels + plan.channels * plan.terms;
   const float** const table = reinterpret_cast<const float**>(bias + plan.channels);
-  float* const patch = reinterpret_cast<float*>(table + (plan.terms + 1) * kTileRows);
+  float* const patch = reinterpret_cast<float*>(table + table_entries(plan.terms, source.segment_length()));
   for (int64_t n0 = 0; n0 < channels; n0 += plan.channels) {
     const int64_t n1 = std::min(channels, n0 + plan.channels);
     for (int64_t n = n0; n < n0 + plan.channels; ++n) bias[n - n0] = e.bias && n < n1 ? widen_one(e.bias + n) : 0.0f;
@@ -423,9 +429,16 @@ HWY_NOINLINE void dot_rows(const DotArgs& t, const W* w) {
   for (; n < t.channels; ++n) dot_tile<kRows, 1, false>(t, w + n * t.terms, t.out + n);
 }
 
+// Rows worked on at once: fewer where gathered rows would take much scratch.
+inline int64_t dot_tile_rows(int64_t terms, bool patches) {
+  constexpr int64_t kBytes = static_cast<int64_t>(sizeof(float));
+  return patches ? std::clamp(kCacheBytes / kBytes / (terms + 1), int64_t{1}, int64_t{kDotRows}) : kDotRows;
+}
+
 // Scratch of product_dots.
 inline int64_t dots_scratch_bytes(int64_t terms, int64_t segment_length, bool patches) {
-  return (terms / std::max(segment_length, int64_t{1}) + 1) * kTileRows * 8 + (patches ? kDotRows * terms * 4 : 0);
+  return table_entries(terms, segment_length) * static_cast<int64_t>(sizeof(float*)) +
+         (patches ? dot_tile_rows(terms, true) * terms * static_cast<int64_t>(sizeof(float)) : 0);
 }
 
 // As product_panels; terms is a multiple of the source's segment length.
@@ -440,15 +453,16 @@ void product_dots(const Source& source, int64_t begin, int64_t end, const W* w, 
   t.segment_length = std::max(source.segment_length(), int64_t{1});
   t.terms = terms;
   t.out_stride = out_stride;
+  const int64_t most_rows = dot_tile_rows(terms, Source::kGathers);
   const float** const table = reinterpret_cast<const float**>(scratch);
-  float* const patch = reinterpret_cast<float*>(table + (terms / t.segment_length + 1) * kTileRows);
+  float* const patch = reinterpret_cast<float*>(table + table_entries(terms, t.segment_length));
   t.rows = table;
   for (int64_t n = 0; n < channels; n += block) {
     t.channels = std::min(block, channels - n);
     const float* bias = e.bias ? e.bias + n : nullptr;
     const W* from = w + n * terms;
     for (int64_t m = begin; m < end;) {
-      const int rows = static_cast<int>(std::min<int64_t>(kDotRows, end - m));
+      const int rows = static_cast<int>(std::min(most_rows, end - m));
       int64_t first_length;
       source.locate(m, rows, 0, terms, patch, table, &first_length);
       t.out = out + m * out_stride + n;
@@ -477,6 +491,7 @@ inline bool prefers_dots(int64_t rows, int64_t channels, int64_t terms, int64_t 
 
 // Rows `stride` elements apart, each contiguous.
 struct DenseRows {
+  static constexpr bool kGathers = false;
   const float* base;
   int64_t stride;
   int64_t terms;
