@@ -53,9 +53,9 @@ void for_each_pool(const ConvGeometry& g, RowRange rows, const T* in, T* out, Pi
 }
 
 #if ONEWEIGHT_HAS_KERNELS
-// Integer pooling, in blocks of channels.
-template <Pooling kKind, class T>
-void pool_integers(const KernelArgs& args) {
+// Means of integers, in blocks of channels.
+template <class T>
+void pool_means(const KernelArgs& args) {
   using Sum = std::conditional_t<sizeof(T) == 1, int32_t, int64_t>;
   constexpr int64_t kBlock = 64;
   const auto& p = args.params<PoolingParams>();
@@ -65,35 +65,19 @@ void pool_integers(const KernelArgs& args) {
     const auto count = static_cast<Sum>(ny * nx);
     for (int64_t c = 0; c < g.in_c; c += kBlock) {
       const int64_t n = std::min(kBlock, g.in_c - c);
-      if constexpr (kKind == Pooling::maximum) {
-        T best[kBlock];
-        for (int64_t i = 0; i < n; ++i) best[i] = std::numeric_limits<T>::lowest();
-        for (int64_t y = 0; y < ny; ++y)
-          for (int64_t x = 0; x < nx; ++x) {
-            const T* cell = from + y * stride + x * g.in_c + c;
-            const auto take = [&](int64_t i) { best[i] = cell[i] > best[i] ? cell[i] : best[i]; };
-            if (n == kBlock) {
-              for (int64_t i = 0; i < kBlock; ++i) take(i);
-            } else {
-              for (int64_t i = 0; i < n; ++i) take(i);
-            }
+      Sum sums[kBlock] = {};
+      for (int64_t y = 0; y < ny; ++y)
+        for (int64_t x = 0; x < nx; ++x) {
+          const T* cell = from + y * stride + x * g.in_c + c;
+          if (n == kBlock) {
+            for (int64_t i = 0; i < kBlock; ++i) sums[i] += cell[i];
+          } else {
+            for (int64_t i = 0; i < n; ++i) sums[i] += cell[i];
           }
-        for (int64_t i = 0; i < n; ++i) to[c + i] = static_cast<T>(std::clamp<int32_t>(best[i], p.least, p.most));
-      } else {
-        Sum sums[kBlock] = {};
-        for (int64_t y = 0; y < ny; ++y)
-          for (int64_t x = 0; x < nx; ++x) {
-            const T* cell = from + y * stride + x * g.in_c + c;
-            if (n == kBlock) {
-              for (int64_t i = 0; i < kBlock; ++i) sums[i] += cell[i];
-            } else {
-              for (int64_t i = 0; i < n; ++i) sums[i] += cell[i];
-            }
-          }
-        for (int64_t i = 0; i < n; ++i) {
-          const Sum mean = count == 0 ? 0 : (sums[i] > 0 ? sums[i] + count / 2 : sums[i] - count / 2) / count;
-          to[c + i] = static_cast<T>(std::clamp<Sum>(mean, p.least, p.most));
         }
+      for (int64_t i = 0; i < n; ++i) {
+        const Sum mean = count == 0 ? 0 : (sums[i] > 0 ? sums[i] + count / 2 : sums[i] - count / 2) / count;
+        to[c + i] = static_cast<T>(std::clamp<Sum>(mean, p.least, p.most));
       }
     }
   });
@@ -143,6 +127,32 @@ HWY_INLINE V pool_finish(D d, V state, V count, const PoolingParams& p) {
   const V low = hn::Set(d, p.low), high = hn::Set(d, p.high);
   state = hn::IfThenElse(hn::Lt(state, low), low, state);  // NaN stays
   return hn::IfThenElse(hn::Gt(state, high), high, state);
+}
+
+// Maxima of integers.
+template <class T>
+void pool_maxima(const KernelArgs& args) {
+  const auto& p = args.params<PoolingParams>();
+  const ConvGeometry& g = p.geometry;
+  const int64_t stride = g.in_w * g.in_c;
+  for_each_pool(g, args.rows, args.in<T>(0), args.out<T>(0), [&](const T* from, int64_t ny, int64_t nx, T* to) HWY_ATTR {
+    const hn::ScalableTag<T> d;
+    const auto n = static_cast<int64_t>(hn::Lanes(d));
+    const auto least = hn::Set(d, static_cast<T>(p.least)), most = hn::Set(d, static_cast<T>(p.most));
+    for (int64_t c = 0; c < g.in_c; c += n) {
+      const auto left = static_cast<size_t>(std::min(n, g.in_c - c));
+      auto best = least;
+      for (int64_t y = 0; y < ny; ++y) {
+        const T* cell = from + y * stride + c;
+        if (static_cast<int64_t>(left) == n) {
+          for (int64_t x = 0; x < nx; ++x, cell += g.in_c) best = hn::Max(best, hn::LoadU(d, cell));
+        } else {
+          for (int64_t x = 0; x < nx; ++x, cell += g.in_c) best = hn::Max(best, hn::LoadN(d, cell, left));
+        }
+      }
+      hn::StoreN(hn::Min(best, most), d, to + c, left);
+    }
+  });
 }
 
 template <Pooling kKind>
@@ -223,7 +233,8 @@ Status PoolBy<kKind>::prepare(Preparation& p) {
     if (activation != Activation::none && !(output.scale() > 0))
       return p.invalid("%s has a fused activation but no scale", p.describe(output).c_str());
     const auto use = [&]<class T>(T) {
-      kernel = &pool_integers<kKind, T>;
+      if constexpr (kKind == Pooling::average) kernel = &pool_means<T>;
+      else kernel = ONEWEIGHT_KERNEL(p.target(), pool_maxima<T>);
       const QuantizedRange range = quantized_range(bounds.low, bounds.high, output.scale(), output.zero_point(), std::numeric_limits<T>::min(),
                                                    std::numeric_limits<T>::max());
       params->least = range.low, params->most = range.high;

@@ -160,13 +160,16 @@ void wide_sum(const KernelArgs& args) {
 }
 
 template <class T>
+T rescaled(int64_t sum, const ReductionParams& p) {
+  const int64_t value = int64_t{multiply_by_quantized_multiplier(static_cast<int32_t>(sum), p.factor)} + p.out_zero;
+  return static_cast<T>(std::clamp<int64_t>(value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+}
+
+template <class T>
 void quantized_sum(const KernelArgs& args) {
   const auto& p = args.params<ReductionParams>();
   const int64_t offset = p.geometry.cells * p.in_zero;
-  run<T, int64_t>(args, 0, [](int64_t s, T x) { return s + x; }, [&](int64_t s, T* to) {
-    const int64_t value = int64_t{multiply_by_quantized_multiplier(static_cast<int32_t>(s - offset), p.factor)} + p.out_zero;
-    *to = static_cast<T>(std::clamp<int64_t>(value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
-  });
+  run<T, int64_t>(args, 0, [](int64_t s, T x) { return s + x; }, [&](int64_t s, T* to) { *to = rescaled<T>(s - offset, p); });
 }
 
 struct Product {
@@ -353,6 +356,87 @@ void sum_floats(const KernelArgs& args) {
   }
 }
 
+// Largest or smallest float; NaN never wins.
+template <Reduction kKind>
+void extreme_floats(const KernelArgs& args) {
+  const auto& p = args.params<ReductionParams>();
+  const ReductionGeometry& g = p.geometry;
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  const auto n = static_cast<int64_t>(hn::Lanes(d));
+  constexpr bool kMax = kKind == Reduction::maximum;
+  const float first = reduction::start<kKind, float>();
+  const auto take = [](V state, V cell) HWY_ATTR { return hn::IfThenElse(kMax ? hn::Lt(state, cell) : hn::Lt(cell, state), cell, state); };
+  for (int64_t row = args.rows.begin; row < args.rows.end; ++row) {
+    const int64_t outer = row / p.blocks, begin = row % p.blocks * p.block, end = std::min(begin + p.block, g.inner);
+    const float* in = args.in<float>(0) + g.origin(outer);
+    float* out = args.out<float>(0) + outer * g.inner;
+    if (g.cells > 0 && g.inner == 1 && g.run_stride == 1) {
+      V best = hn::Set(d, first);
+      g.for_each_run([&](int64_t at) HWY_ATTR {
+        int64_t i = 0;
+        for (; i + n <= g.run; i += n) best = take(best, hn::LoadU(d, in + at + i));
+        if (i < g.run) best = take(best, hn::LoadNOr(hn::Set(d, first), d, in + at + i, static_cast<size_t>(g.run - i)));
+      });
+      out[0] = kMax ? hn::ReduceMax(d, best) : hn::ReduceMin(d, best);
+      continue;
+    }
+    for (int64_t c = begin; c < end; c += n) {
+      const auto left = static_cast<size_t>(std::min(n, end - c));
+      V best = hn::Set(d, first);
+      if (g.cells > 0) {
+        g.for_each_run([&](int64_t at) HWY_ATTR {
+          const float* cell = in + at + c;
+          for (int64_t r = 0; r < g.run; ++r, cell += g.run_stride) best = take(best, hn::LoadN(d, cell, left));
+        });
+      }
+      hn::StoreN(best, d, out + c, left);
+    }
+  }
+}
+
+// Sums of 8-bit numbers where the last axis is kept, in 32 bits (few enough cells: prepare() sees to it).
+template <class T>
+void channel_sums(const KernelArgs& args) {
+  const auto& p = args.params<ReductionParams>();
+  const ReductionGeometry& g = p.geometry;
+  const hn::ScalableTag<int32_t> d;
+  const hn::Rebind<T, decltype(d)> d8;
+  const auto n = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t offset = g.cells * p.in_zero;
+  int32_t sums[HWY_MAX_BYTES];
+  for (int64_t row = args.rows.begin; row < args.rows.end; ++row) {
+    const int64_t outer = row / p.blocks, begin = row % p.blocks * p.block, end = std::min(begin + p.block, g.inner);
+    const T* in = args.in<T>(0) + g.origin(outer);
+    T* out = args.out<T>(0) + outer * g.inner;
+    for (int64_t c = begin; c < end; c += 2 * n) {
+      auto s0 = hn::Zero(d), s1 = hn::Zero(d);
+      const int64_t count = std::min(2 * n, end - c);
+      if (count == 2 * n) {
+        g.for_each_run([&](int64_t at) HWY_ATTR {
+          const T* cell = in + at + c;
+          for (int64_t r = 0; r < g.run; ++r, cell += g.run_stride) {
+            s0 = hn::Add(s0, hn::PromoteTo(d, hn::LoadU(d8, cell)));
+            s1 = hn::Add(s1, hn::PromoteTo(d, hn::LoadU(d8, cell + n)));
+          }
+        });
+      } else {
+        const auto n0 = static_cast<size_t>(std::min(n, count)), n1 = static_cast<size_t>(std::max<int64_t>(count - n, 0));
+        g.for_each_run([&](int64_t at) HWY_ATTR {
+          const T* cell = in + at + c;
+          for (int64_t r = 0; r < g.run; ++r, cell += g.run_stride) {
+            s0 = hn::Add(s0, hn::PromoteTo(d, hn::LoadN(d8, cell, n0)));
+            if (n1 > 0) s1 = hn::Add(s1, hn::PromoteTo(d, hn::LoadN(d8, cell + n, n1)));
+          }
+        });
+      }
+      hn::StoreU(s0, d, sums);
+      hn::StoreU(s1, d, sums + n);
+      for (int64_t i = 0; i < count; ++i) out[c + i] = reduction::rescaled<T>(sums[i] - offset, p);
+    }
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace ONEWEIGHT_ABI
 }  // namespace oneweight
@@ -401,9 +485,14 @@ Status Reduce<kKind>::prepare(Preparation& p) {
     kernel = &reduction::plain<kKind, bool>;
   } else if (input.type == TensorType::float32) {
     if constexpr (kSums) kernel = ONEWEIGHT_KERNEL(p.target(), sum_floats<kKind == Reduction::mean>);
+    else if constexpr (kKind == Reduction::maximum || kKind == Reduction::minimum) kernel = ONEWEIGHT_KERNEL(p.target(), extreme_floats<kKind>);
     else kernel = &reduction::plain<kKind, float>;
   } else {
     kernel = reduction::choose<kKind>(input.type, rescale);
+    if constexpr (kSums) {
+      if (rescale && g.inner > 1 && g.cells > 0 && input.type == TensorType::int8) kernel = ONEWEIGHT_KERNEL(p.target(), channel_sums<int8_t>);
+      if (rescale && g.inner > 1 && g.cells > 0 && input.type == TensorType::uint8) kernel = ONEWEIGHT_KERNEL(p.target(), channel_sums<uint8_t>);
+    }
   }
   p.set_kernel(kernel, g.outer * params->blocks);
   return {};
