@@ -1,8 +1,9 @@
 // CONV_2D: float with float weights, or with half weights that are widened in registers.
 // Input N,H,W,C; filter O,h,w,C/groups; bias O (optional); output N,H',W',O. SAME or VALID padding, strides, dilation,
-// groups (input channels / filter channels), fused none, relu, relu6, relu_n1_to_1. Sums in float, in the order
-// (ky, kx, channel) behind the bias, or in vector lanes that are added at the end (fewer than 8 output pixels).
-// Scratch: a part of the weights, transposed (at most 256 KiB), and gathered windows at the border. Rows: N * H'.
+// groups (input channels / filter channels), fused none, relu, relu6, relu_n1_to_1. Sums in float: one multiply-add
+// after the other behind the bias, in the order (ky, kx, channel); or, where pixels or channels are few, in vector lanes
+// that are added at the end. Which of the two depends on the shapes alone.
+// Scratch: a part of the weights, transposed (at most 256 KiB; none with lanes), and gathered windows. Rows: N * H'.
 #ifndef ONEWEIGHT_OPS_CONV_2D_H
 #define ONEWEIGHT_OPS_CONV_2D_H
 

@@ -1,9 +1,9 @@
 // FULLY_CONNECTED: float with float weights, or with half weights that are widened in registers.
 // Input of M * K elements; weights [N, K], constant or computed; bias N (optional); output [M, N], or the input's shape
-// with N in the last place (keep_num_dims). Fused none, relu, relu6, relu_n1_to_1. Sums in float, in the order of
-// K behind the bias, or in vector lanes that are added at the end (M < 8).
-// Scratch: a part of the weights, transposed (at most 256 KiB); none for M < 8.
-// Rows: M, or blocks of output channels when M < 8.
+// with N in the last place (keep_num_dims). Fused none, relu, relu6, relu_n1_to_1. Sums in float: one multiply-add after
+// the other behind the bias, or, where M or N is small, in vector lanes that are added at the end (by the shapes alone).
+// Scratch: a part of the weights, transposed (at most 256 KiB); with lanes, less than 1 KiB.
+// Rows: M; with lanes, blocks of 64 output channels.
 #ifndef ONEWEIGHT_OPS_FULLY_CONNECTED_H
 #define ONEWEIGHT_OPS_FULLY_CONNECTED_H
 
