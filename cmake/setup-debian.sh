@@ -40,25 +40,24 @@ if [ "${1:-}" = ci ]; then
   need libnewlib-arm-none-eabi /usr/lib/arm-none-eabi/include/stdio.h
   need libstdc++-arm-none-eabi-newlib /usr/lib/arm-none-eabi/lib/libstdc++.a
 fi
-if [ -z "$missing" ] && have_highway && have_catch2; then
-  exit 0
-fi
+# Which suite has Highway 1.2 and Catch2 3: the system's own where that is new enough. "cmake": CMake fetches it.
+. /etc/os-release
+case $ID-${VERSION_ID:-} in
+  debian-12) highway_suite=trixie catch2_suite=bookworm-backports ;;
+  ubuntu-24.04) highway_suite=cmake catch2_suite=own ;;
+  *) highway_suite=own catch2_suite=own ;;
+esac
+if have_highway; then highway_suite=none; fi
+if have_catch2; then catch2_suite=none; fi
+if [ "$highway_suite" = own ]; then missing="$missing libhwy-dev"; fi
+if [ "$highway_suite" = cmake ]; then need git git; fi
+if [ "$catch2_suite" = own ]; then missing="$missing catch2"; fi
+case "$missing,$highway_suite,$catch2_suite" in
+  ,none,none | ,cmake,none) exit 0 ;;
+esac
 [ "$(id -u)" = 0 ] || { echo "setup: packages are missing ($missing); run this as root" >&2; exit 1; }
 command -v apt-get > /dev/null || { echo "setup: this is not a Debian or Ubuntu; see README.md for what to install" >&2; exit 1; }
 export DEBIAN_FRONTEND=noninteractive
-
-. /etc/os-release
-distribution=$ID${VERSION_ID:+-$VERSION_ID}
-# Which suite has Highway 1.2 and Catch2 3 (see packages): the system's own where it is new enough.
-case $distribution in
-  debian-12) highway_suite=trixie catch2_suite=bookworm-backports ;;
-  ubuntu-24.04) highway_suite=fetch catch2_suite=own ;;
-  *) highway_suite=own catch2_suite=own ;;
-esac
-have_highway && highway_suite=none
-have_catch2 && catch2_suite=none
-[ "$highway_suite" = own ] && missing="$missing libhwy-dev"
-[ "$catch2_suite" = own ] && missing="$missing catch2"
 
 say "installing:$missing"
 apt-get update -q
@@ -79,7 +78,7 @@ unpack() {  # suite package
 }
 case $highway_suite in
   own | none) ;;
-  fetch) say "Highway is too old here: CMake will fetch it" ;;
+  cmake) say "Highway is too old here: CMake will fetch it" ;;
   *) unpack "$highway_suite" libhwy-dev ;;  # only its headers are used
 esac
 case $catch2_suite in
