@@ -10,7 +10,8 @@ const float kNaN = std::nanf("");
 template <class T>
 std::vector<RunResult> arg(BuiltinOperator code, const Shape& in, const std::vector<T>& x, int32_t axis) {
   ModelBuilder m;
-  const int input = m.tensor(tensor_type_of<T>, dims(in), "x"), a = m.tensor(TensorType::int32, {}, "axis").values<int32_t>({axis});
+  const int input = m.tensor(tensor_type_of<T>, dims(in), "x"),
+            a = m.tensor(TensorType::int32, {}, "axis").values<int32_t>({axis});
   const int y = m.tensor(TensorType::int32, {}, "y");
   m.op(code, {input, a}, {y}).options(code == BuiltinOperator::arg_max ? 40 : 57);
   m.inputs({input}).outputs({y});
@@ -19,7 +20,8 @@ std::vector<RunResult> arg(BuiltinOperator code, const Shape& in, const std::vec
 template <class T>
 std::vector<RunResult> top(const Shape& in, const std::vector<T>& x, int32_t k) {
   ModelBuilder m;
-  const int input = m.tensor(tensor_type_of<T>, dims(in), "x"), n = m.tensor(TensorType::int32, {}, "k").values<int32_t>({k});
+  const int input = m.tensor(tensor_type_of<T>, dims(in), "x"),
+            n = m.tensor(TensorType::int32, {}, "k").values<int32_t>({k});
   const int v = m.tensor(tensor_type_of<T>, {}, "values"), i = m.tensor(TensorType::int32, {}, "indices");
   m.op(BuiltinOperator::topk_v2, {input, n}, {v, i});
   m.inputs({input}).outputs({v, i});
@@ -28,11 +30,17 @@ std::vector<RunResult> top(const Shape& in, const std::vector<T>& x, int32_t k) 
 }  // namespace
 
 TEST_CASE("the place of the first extreme; NaN never wins against a number", "[ops][arg_max]") {
-  check_values<int32_t>(arg<float>(BuiltinOperator::arg_max, {3, 4}, {kNaN, 1, 3, 3, 2, kNaN, 2, 1, kNaN, kNaN, kNaN, kNaN}, 1), {3}, {2, 0, 0});
-  check_values<int32_t>(arg<float>(BuiltinOperator::arg_min, {3, 4}, {kNaN, 1, 3, 1, 2, kNaN, 1, 1, kNaN, kNaN, kNaN, -5}, -1), {3}, {1, 2, 3});
+  check_values<int32_t>(
+      arg<float>(BuiltinOperator::arg_max, {3, 4}, {kNaN, 1, 3, 3, 2, kNaN, 2, 1, kNaN, kNaN, kNaN, kNaN}, 1), {3},
+      {2, 0, 0});
+  check_values<int32_t>(
+      arg<float>(BuiltinOperator::arg_min, {3, 4}, {kNaN, 1, 3, 1, 2, kNaN, 1, 1, kNaN, kNaN, kNaN, -5}, -1), {3},
+      {1, 2, 3});
   check_values<int32_t>(arg<int8_t>(BuiltinOperator::arg_max, {2, 3}, {1, -7, 3, 1, 9, 3}, 0), {3}, {0, 1, 0});
-  check_refused(arg<float>(BuiltinOperator::arg_max, {2, 0}, {}, 1), ErrorCode::invalid_model, "has no elements to choose from");
-  check_refused(arg<float>(BuiltinOperator::arg_max, {2}, {1, 2}, 1), ErrorCode::invalid_model, "axis 1 is outside rank 1");
+  check_refused(arg<float>(BuiltinOperator::arg_max, {2, 0}, {}, 1), ErrorCode::invalid_model,
+                "has no elements to choose from");
+  check_refused(arg<float>(BuiltinOperator::arg_max, {2}, {1, 2}, 1), ErrorCode::invalid_model,
+                "axis 1 is outside rank 1");
 }
 
 TEST_CASE("the k largest, equal ones in their order", "[ops][topk_v2]") {
@@ -46,8 +54,10 @@ TEST_CASE("the k largest, equal ones in their order", "[ops][topk_v2]") {
 TEST_CASE("one hot along any axis, nothing for indices outside", "[ops][one_hot]") {
   const auto run = [](int32_t axis, int32_t depth) {
     ModelBuilder m;
-    const int i = m.tensor(TensorType::int64, {3}, "indices"), d = m.tensor(TensorType::int32, {}, "depth").values<int32_t>({depth});
-    const int on = m.tensor(TensorType::float32, {}, "on").values<float>({5}), off = m.tensor(TensorType::float32, {}, "off").values<float>({-1});
+    const int i = m.tensor(TensorType::int64, {3}, "indices"),
+              d = m.tensor(TensorType::int32, {}, "depth").values<int32_t>({depth});
+    const int on = m.tensor(TensorType::float32, {}, "on").values<float>({5}),
+              off = m.tensor(TensorType::float32, {}, "off").values<float>({-1});
     const int y = m.tensor(TensorType::float32, {}, "y");
     m.op(BuiltinOperator::one_hot, {i, d, on, off}, {y}).options(61).field(0, axis);
     m.inputs({i}).outputs({y});
@@ -62,7 +72,8 @@ TEST_CASE("one hot along any axis, nothing for indices outside", "[ops][one_hot]
 TEST_CASE("sequences are reversed up to their length", "[ops][reverse_sequence]") {
   const auto run = [](int32_t time, int32_t batch, std::vector<int32_t> lengths) {
     ModelBuilder m;
-    const int x = m.tensor(TensorType::int32, {2, 3}, "x"), l = m.tensor(TensorType::int32, {static_cast<int32_t>(lengths.size())}, "lengths");
+    const int x = m.tensor(TensorType::int32, {2, 3}, "x"),
+              l = m.tensor(TensorType::int32, {static_cast<int32_t>(lengths.size())}, "lengths");
     const int y = m.tensor(TensorType::int32, {}, "y");
     m.op(BuiltinOperator::reverse_sequence, {x, l}, {y}).options(87).field(0, time).field(1, batch);
     m.inputs({x, l}).outputs({y});
@@ -105,7 +116,8 @@ TEST_CASE("diagonals", "[ops][matrix_diag]") {
 
 TEST_CASE("filled tensors and ranges of constants", "[ops][fill][range]") {
   ModelBuilder m;
-  const int value = m.tensor(TensorType::float32, {}, "value"), shape = m.tensor(TensorType::int64, {2}, "shape").values<int64_t>({2, 2});
+  const int value = m.tensor(TensorType::float32, {}, "value"),
+            shape = m.tensor(TensorType::int64, {2}, "shape").values<int64_t>({2, 2});
   const int y = m.tensor(TensorType::float32, {}, "y");
   m.op(BuiltinOperator::fill, {shape, value}, {y});
   m.inputs({value}).outputs({y});
@@ -114,8 +126,10 @@ TEST_CASE("filled tensors and ranges of constants", "[ops][fill][range]") {
   const auto range = [](auto start, auto limit, auto delta) {
     using T = decltype(start);
     ModelBuilder b;
-    const int s = b.tensor(tensor_type_of<T>, {}).template values<T>({start}), l = b.tensor(tensor_type_of<T>, {}).template values<T>({limit});
-    const int d = b.tensor(tensor_type_of<T>, {}).template values<T>({delta}), out = b.tensor(tensor_type_of<T>, {}, "y");
+    const int s = b.tensor(tensor_type_of<T>, {}).template values<T>({start}),
+              l = b.tensor(tensor_type_of<T>, {}).template values<T>({limit});
+    const int d = b.tensor(tensor_type_of<T>, {}).template values<T>({delta}),
+              out = b.tensor(tensor_type_of<T>, {}, "y");
     b.op(BuiltinOperator::range, {s, l, d}, {out});
     b.inputs({}).outputs({out});
     return run_on_targets(b);
@@ -129,7 +143,8 @@ TEST_CASE("filled tensors and ranges of constants", "[ops][fill][range]") {
 
 TEST_CASE("shapes and ranks are known before the run", "[ops][shape]") {
   ModelBuilder m;
-  const int x = m.tensor(TensorType::float32, {2, 0, 5}, "x"), s = m.tensor(TensorType::int64, {}, "s"), r = m.tensor(TensorType::int32, {}, "r");
+  const int x = m.tensor(TensorType::float32, {2, 0, 5}, "x"), s = m.tensor(TensorType::int64, {}, "s"),
+            r = m.tensor(TensorType::int32, {}, "r");
   m.op(BuiltinOperator::shape, {x}, {s}).options(55);
   m.op(BuiltinOperator::rank, {x}, {r});
   m.inputs({x}).outputs({s, r});

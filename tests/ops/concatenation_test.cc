@@ -6,7 +6,8 @@ using namespace oneweight::testing;
 namespace {
 
 template <class T>
-ModelBuilder concatenation_model(const std::vector<Shape>& parts, int32_t axis, const std::vector<std::pair<float, int64_t>>& scales = {}) {
+ModelBuilder concatenation_model(const std::vector<Shape>& parts, int32_t axis,
+                                 const std::vector<std::pair<float, int64_t>>& scales = {}) {
   ModelBuilder m;
   std::vector<int32_t> inputs;
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -58,15 +59,21 @@ TEST_CASE("joins along every axis, empty parts and many parts", "[ops][concatena
 }
 
 TEST_CASE("uint8 parts of another scale are rescaled", "[ops][concatenation]") {
-  const auto results = run_on_targets(concatenation_model<uint8_t>({{4}, {2}}, 0, {{0.5f, 10}, {0.25f, 20}}), {{10, 11, 9, 255}, {1, 2}});
+  const auto results = run_on_targets(concatenation_model<uint8_t>({{4}, {2}}, 0, {{0.5f, 10}, {0.25f, 20}}),
+                                      {{10, 11, 9, 255}, {1, 2}});
   check_values<uint8_t>(results, {6}, {20, 22, 18, 255, 1, 2});
-  check_refused(run_on_targets(concatenation_model<int8_t>({{1}, {1}}, 0, {{0.5f, 0}, {0.25f, 0}}), {{0}, {0}}), ErrorCode::unsupported, "must be equal");
+  check_refused(run_on_targets(concatenation_model<int8_t>({{1}, {1}}, 0, {{0.5f, 0}, {0.25f, 0}}), {{0}, {0}}),
+                ErrorCode::unsupported, "must be equal");
 }
 
 TEST_CASE("parts that do not fit are refused", "[ops][concatenation]") {
   const auto zeros = [](int64_t n) { return bytes_of(std::vector<float>(static_cast<size_t>(n))); };
-  check_refused(run_on_targets(concatenation_model<float>({{2, 3}, {3, 3}}, 1), {zeros(6), zeros(9)}), ErrorCode::invalid_model, "does not fit");
-  check_refused(run_on_targets(concatenation_model<float>({{2, 3}, {6}}, 1), {zeros(6), zeros(6)}), ErrorCode::invalid_model, "does not fit");
-  check_refused(run_on_targets(concatenation_model<float>({{2, 3}}, 2), {zeros(6)}), ErrorCode::invalid_model, "axis 2 is outside rank 2");
-  check_refused(run_on_targets(concatenation_model<float>({{}}, 0), {zeros(1)}), ErrorCode::invalid_model, "axis 0 is outside rank 0");
+  check_refused(run_on_targets(concatenation_model<float>({{2, 3}, {3, 3}}, 1), {zeros(6), zeros(9)}),
+                ErrorCode::invalid_model, "does not fit");
+  check_refused(run_on_targets(concatenation_model<float>({{2, 3}, {6}}, 1), {zeros(6), zeros(6)}),
+                ErrorCode::invalid_model, "does not fit");
+  check_refused(run_on_targets(concatenation_model<float>({{2, 3}}, 2), {zeros(6)}), ErrorCode::invalid_model,
+                "axis 2 is outside rank 2");
+  check_refused(run_on_targets(concatenation_model<float>({{}}, 0), {zeros(1)}), ErrorCode::invalid_model,
+                "axis 0 is outside rank 0");
 }

@@ -34,19 +34,30 @@ std::vector<uint8_t> flexbuffer_map(const std::vector<std::pair<std::string, dou
 }
 
 struct Detection {
-  double max_detections = 2, classes_per_detection = 1, num_classes = 2, regular = 0, overlap = 0.5, score = 0.1, scale = 1;
+  double max_detections = 2, classes_per_detection = 1, num_classes = 2, regular = 0, overlap = 0.5, score = 0.1,
+         scale = 1;
 };
 std::vector<uint8_t> options_of(const Detection& d) {
-  return flexbuffer_map({{"detections_per_class", 10}, {"h_scale", d.scale}, {"max_classes_per_detection", d.classes_per_detection},
-                         {"max_detections", d.max_detections}, {"nms_iou_threshold", d.overlap}, {"nms_score_threshold", d.score},
-                         {"num_classes", d.num_classes}, {"use_regular_nms", d.regular}, {"w_scale", 1}, {"x_scale", 1}, {"y_scale", 1}});
+  return flexbuffer_map({{"detections_per_class", 10},
+                         {"h_scale", d.scale},
+                         {"max_classes_per_detection", d.classes_per_detection},
+                         {"max_detections", d.max_detections},
+                         {"nms_iou_threshold", d.overlap},
+                         {"nms_score_threshold", d.score},
+                         {"num_classes", d.num_classes},
+                         {"use_regular_nms", d.regular},
+                         {"w_scale", 1},
+                         {"x_scale", 1},
+                         {"y_scale", 1}});
 }
 
 // Four anchors of 2 x 2 at y 0, 0, 10, 20 and x 0; boxes 0 and 1 nearly coincide.
 std::vector<RunResult> detect(const std::vector<uint8_t>& options, const std::vector<float>& scores, int32_t columns) {
   ModelBuilder m;
-  const int boxes = m.tensor(TensorType::float32, {1, 4, 4}, "boxes"), s = m.tensor(TensorType::float32, {1, 4, columns}, "scores");
-  const int anchors = m.tensor(TensorType::float32, {4, 4}, "anchors").values<float>({0, 0, 2, 2, 0, 0, 2, 2, 10, 0, 2, 2, 20, 0, 2, 2});
+  const int boxes = m.tensor(TensorType::float32, {1, 4, 4}, "boxes"),
+            s = m.tensor(TensorType::float32, {1, 4, columns}, "scores");
+  const int anchors = m.tensor(TensorType::float32, {4, 4}, "anchors")
+                          .values<float>({0, 0, 2, 2, 0, 0, 2, 2, 10, 0, 2, 2, 20, 0, 2, 2});
   std::vector<int32_t> out;
   for (int i = 0; i < 4; ++i) out.push_back(m.tensor(TensorType::float32, {}));
   m.custom_op("TFLite_Detection_PostProcess", {boxes, s, anchors}, out).custom_options(options);
@@ -86,7 +97,9 @@ TEST_CASE("class by class", "[ops][detection_postprocess]") {
 
 TEST_CASE("damaged or senseless options are refused", "[ops][detection_postprocess]") {
   const std::vector<float> scores(8, 0.5f);
-  const auto refused = [&](const std::vector<uint8_t>& options, const char* words) { check_refused(detect(options, scores, 2), ErrorCode::invalid_model, words); };
+  const auto refused = [&](const std::vector<uint8_t>& options, const char* words) {
+    check_refused(detect(options, scores, 2), ErrorCode::invalid_model, words);
+  };
   refused({}, "are not a flexbuffer map");
   refused({1, 2, 3, 4, 5}, "are not a flexbuffer map");
   const std::vector<uint8_t> good = options_of({});

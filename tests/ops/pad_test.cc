@@ -6,7 +6,8 @@ using namespace oneweight::testing;
 namespace {
 
 template <class T>
-ModelBuilder pad_model(BuiltinOperator code, const Shape& in, const std::vector<int32_t>& margins, int64_t zero_point = 0, int8_t mode = 0) {
+ModelBuilder pad_model(BuiltinOperator code, const Shape& in, const std::vector<int32_t>& margins,
+                       int64_t zero_point = 0, int8_t mode = 0) {
   ModelBuilder m;
   auto x = m.tensor(tensor_type_of<T>, dims(in), "x");
   if (zero_point) x.quantized(0.5f, zero_point);
@@ -16,7 +17,8 @@ ModelBuilder pad_model(BuiltinOperator code, const Shape& in, const std::vector<
   if (zero_point) y.quantized(0.5f, zero_point);
   const int output = y;
   std::vector<int32_t> inputs = {input, paddings};
-  if (code == BuiltinOperator::padv2) inputs.push_back(m.tensor(tensor_type_of<T>, {}, "fill").template values<T>({T(42)}));
+  if (code == BuiltinOperator::padv2)
+    inputs.push_back(m.tensor(tensor_type_of<T>, {}, "fill").template values<T>({T(42)}));
   auto op = m.op(code, inputs, {output});
   if (code == BuiltinOperator::mirror_pad) op.options(77).field(0, mode);
   m.inputs({input}).outputs({output});
@@ -25,7 +27,8 @@ ModelBuilder pad_model(BuiltinOperator code, const Shape& in, const std::vector<
 
 // source: input index along an axis of padded index `at` (before the input: negative), or -1 for the fill.
 template <class T, class Source>
-void check_pad(BuiltinOperator code, const Shape& in, const std::vector<int32_t>& margins, T fill, Source source, int64_t zero_point = 0, int8_t mode = 0) {
+void check_pad(BuiltinOperator code, const Shape& in, const std::vector<int32_t>& margins, T fill, Source source,
+               int64_t zero_point = 0, int8_t mode = 0) {
   Random random(4);
   const auto x = random.values<T>(in.elements());
   Shape out;
@@ -70,9 +73,13 @@ TEST_CASE("mirrored margins", "[ops][mirror_pad]") {
 
 TEST_CASE("margins that cannot be are refused", "[ops][pad]") {
   const std::vector<std::vector<uint8_t>> input = {bytes_of(std::vector<float>(4))};
-  check_refused(run_on_targets(pad_model<float>(BuiltinOperator::pad, {2, 2}, {0, -1, 0, 0}), input), ErrorCode::invalid_model, "padding 0, -1 of axis 0");
-  check_refused(run_on_targets(pad_model<float>(BuiltinOperator::mirror_pad, {2, 2}, {2, 2, 0, 0}), input), ErrorCode::invalid_model,
+  check_refused(run_on_targets(pad_model<float>(BuiltinOperator::pad, {2, 2}, {0, -1, 0, 0}), input),
+                ErrorCode::invalid_model, "padding 0, -1 of axis 0");
+  check_refused(run_on_targets(pad_model<float>(BuiltinOperator::mirror_pad, {2, 2}, {2, 2, 0, 0}), input),
+                ErrorCode::invalid_model,
                 "axis 0 of tensor 'x' float32 [2, 2] can mirror at most 1 elements, not 2 and 2");
-  check_refused(run_on_targets(pad_model<float>(BuiltinOperator::mirror_pad, {2, 2}, {0, 3, 0, 0}, 0, 1), input), ErrorCode::invalid_model, "at most 2");
-  check_refused(run_on_targets(pad_model<float>(BuiltinOperator::mirror_pad, {2, 2}, {0, 1, 0, 0}, 0, 2), input), ErrorCode::invalid_model, "mode 2");
+  check_refused(run_on_targets(pad_model<float>(BuiltinOperator::mirror_pad, {2, 2}, {0, 3, 0, 0}, 0, 1), input),
+                ErrorCode::invalid_model, "at most 2");
+  check_refused(run_on_targets(pad_model<float>(BuiltinOperator::mirror_pad, {2, 2}, {0, 1, 0, 0}, 0, 2), input),
+                ErrorCode::invalid_model, "mode 2");
 }

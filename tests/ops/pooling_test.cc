@@ -21,7 +21,13 @@ ModelBuilder pool_model(const Pool& p, float scale = 0, int64_t zero_point = 0, 
   auto y = m.tensor(tensor_type_of<T>, {}, "y");
   if (scale > 0) y.quantized(out_scale > 0 ? out_scale : scale, zero_point);
   const int out = y;
-  m.op(p.code, {in}, {out}).options(5).field<int8_t>(0, p.padding).field(1, p.stride_w).field(2, p.stride_h).field(3, p.width).field(4, p.height)
+  m.op(p.code, {in}, {out})
+      .options(5)
+      .field<int8_t>(0, p.padding)
+      .field(1, p.stride_w)
+      .field(2, p.stride_h)
+      .field(3, p.width)
+      .field(4, p.height)
       .field(5, p.activation);
   m.inputs({in}).outputs({out});
   return m;
@@ -32,9 +38,13 @@ template <class T>
 void check_pool(const Pool& p, double low, double high, double tolerance = 0, float scale = 0, int64_t zero_point = 0) {
   Random random(11);
   const auto x = random.values<T>(p.in.elements());
-  const auto extent = [&](int64_t in, int64_t k, int64_t s) { return p.padding == 0 ? (in + s - 1) / s : (in - k) / s + 1; };
+  const auto extent = [&](int64_t in, int64_t k, int64_t s) {
+    return p.padding == 0 ? (in + s - 1) / s : (in - k) / s + 1;
+  };
   const Shape out{p.in[0], extent(p.in[1], p.height, p.stride_h), extent(p.in[2], p.width, p.stride_w), p.in[3]};
-  const auto pad = [&](int64_t in, int64_t o, int64_t k, int64_t s) { return p.padding == 0 ? std::max<int64_t>((o - 1) * s + k - in, 0) / 2 : 0; };
+  const auto pad = [&](int64_t in, int64_t o, int64_t k, int64_t s) {
+    return p.padding == 0 ? std::max<int64_t>((o - 1) * s + k - in, 0) / 2 : 0;
+  };
   const int64_t top = pad(p.in[1], out[1], p.height, p.stride_h), left = pad(p.in[2], out[2], p.width, p.stride_w);
   std::vector<T> want;
   for (int64_t i = 0; i < out.elements(); ++i) {
@@ -48,7 +58,9 @@ void check_pool(const Pool& p, double low, double high, double tolerance = 0, fl
         const double v = static_cast<double>(x[ravel(p.in, {at[0], y, xx, at[3]})]);
         sum += v, squares += v * v, best = std::max(best, v), ++count;
       }
-    double value = p.code == BuiltinOperator::max_pool_2d ? best : p.code == BuiltinOperator::l2_pool_2d ? std::sqrt(squares / count) : sum / count;
+    double value = p.code == BuiltinOperator::max_pool_2d  ? best
+                   : p.code == BuiltinOperator::l2_pool_2d ? std::sqrt(squares / count)
+                                                           : sum / count;
     if (!std::is_floating_point_v<T>) value = std::round(value);  // halves away from zero
     want.push_back(static_cast<T>(std::min(std::max(value, low), high)));
   }
@@ -66,8 +78,9 @@ TEST_CASE("float pooling against windows cell by cell", "[ops][pooling]") {
       check_pool<float>({code, {1, 6, 6, c}, 2, 3, 1, 2, 1}, -kFar, kFar, 1e-6);
       check_pool<float>({code, {2, 4, 4, c}, 4, 4, 4, 4, 1, 3}, 0, 6, 1e-6);
     }
-  check_pool<float>({BuiltinOperator::average_pool_2d, {1, 5, 5, 4}, 9, 9, 3, 3, 0}, -kFar, kFar, 1e-6);  // windows larger than the image
-  check_pool<float>({BuiltinOperator::average_pool_2d, {0, 5, 5, 4}, 2, 2, 2, 2, 0}, -kFar, kFar);          // no batch
+  check_pool<float>({BuiltinOperator::average_pool_2d, {1, 5, 5, 4}, 9, 9, 3, 3, 0}, -kFar, kFar,
+                    1e-6);  // windows larger than the image
+  check_pool<float>({BuiltinOperator::average_pool_2d, {0, 5, 5, 4}, 2, 2, 2, 2, 0}, -kFar, kFar);  // no batch
 }
 
 TEST_CASE("integer pooling is exact", "[ops][pooling]") {
@@ -81,14 +94,20 @@ TEST_CASE("integer pooling is exact", "[ops][pooling]") {
 
 TEST_CASE("pooling lets NaN through means and never past numbers in maxima", "[ops][pooling]") {
   const std::vector<float> x = {1, std::nanf(""), 2, 3};
-  check_values<float>(run_on_targets(pool_model<float>({BuiltinOperator::average_pool_2d, {1, 2, 2, 1}, 2, 2, 1, 1, 1, 1}), {bytes_of(x)}), {1, 1, 1, 1},
-                      {std::nanf("")});
-  check_values<float>(run_on_targets(pool_model<float>({BuiltinOperator::max_pool_2d, {1, 2, 2, 1}, 2, 2, 1, 1, 1}), {bytes_of(x)}), {1, 1, 1, 1}, {3});
+  check_values<float>(
+      run_on_targets(pool_model<float>({BuiltinOperator::average_pool_2d, {1, 2, 2, 1}, 2, 2, 1, 1, 1, 1}),
+                     {bytes_of(x)}),
+      {1, 1, 1, 1}, {std::nanf("")});
+  check_values<float>(
+      run_on_targets(pool_model<float>({BuiltinOperator::max_pool_2d, {1, 2, 2, 1}, 2, 2, 1, 1, 1}), {bytes_of(x)}),
+      {1, 1, 1, 1}, {3});
 }
 
 TEST_CASE("wrong windows are refused", "[ops][pooling]") {
   const auto refuse = [](const Pool& p, const char* words) {
-    check_refused(run_on_targets(pool_model<float>(p), {bytes_of(std::vector<float>(static_cast<size_t>(p.in.elements())))}), ErrorCode::invalid_model, words);
+    check_refused(
+        run_on_targets(pool_model<float>(p), {bytes_of(std::vector<float>(static_cast<size_t>(p.in.elements())))}),
+        ErrorCode::invalid_model, words);
   };
   const auto code = BuiltinOperator::max_pool_2d;
   refuse({code, {1, 4, 4, 1}, 2, 2, 0, 1}, "stride 0 along the height");
@@ -96,6 +115,7 @@ TEST_CASE("wrong windows are refused", "[ops][pooling]") {
   refuse({code, {1, 4, 4, 1}, 2, 5, 1, 1, 1}, "the width 4 of its input is less than its window's 5");
   refuse({code, {4, 4, 1}, 2, 2, 1, 1}, "has rank 3, not 4 to 4");
   refuse({code, {1, 4, 4, 1}, 2, 2, 1, 1, 7}, "padding 7");
-  check_refused(run_on_targets(pool_model<int8_t>({code, {1, 2, 2, 1}, 2, 2, 1, 1}, 0.5f, 0, 0.25f), {bytes_of(std::vector<int8_t>(4))}),
+  check_refused(run_on_targets(pool_model<int8_t>({code, {1, 2, 2, 1}, 2, 2, 1, 1}, 0.5f, 0, 0.25f),
+                               {bytes_of(std::vector<int8_t>(4))}),
                 ErrorCode::invalid_model, "differ in scale (0.5, 0.25)");
 }

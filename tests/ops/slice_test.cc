@@ -10,7 +10,8 @@ ModelBuilder slice_model(const Shape& in, const std::vector<int32_t>& begin, con
   ModelBuilder m;
   const int rank = in.rank();
   const int x = m.tensor(tensor_type_of<T>, dims(in), "x");
-  const int b = m.tensor(TensorType::int32, {rank}, "begin").values(begin), s = m.tensor(TensorType::int32, {rank}, "size").values(size);
+  const int b = m.tensor(TensorType::int32, {rank}, "begin").values(begin),
+            s = m.tensor(TensorType::int32, {rank}, "size").values(size);
   const int y = m.tensor(tensor_type_of<T>, {}, "y");
   m.op(BuiltinOperator::slice, {x, b, s}, {y});
   m.inputs({x}).outputs({y});
@@ -26,10 +27,17 @@ ModelBuilder strided_model(const Shape& in, const Strided& s) {
   ModelBuilder m;
   const auto n = static_cast<int32_t>(s.begin.size());
   const int x = m.tensor(TensorType::int32, dims(in), "x");
-  const int b = m.tensor(TensorType::int32, {n}, "begin").values(s.begin), e = m.tensor(TensorType::int32, {n}, "end").values(s.end);
+  const int b = m.tensor(TensorType::int32, {n}, "begin").values(s.begin),
+            e = m.tensor(TensorType::int32, {n}, "end").values(s.end);
   const int st = m.tensor(TensorType::int32, {n}, "step").values(s.step), y = m.tensor(TensorType::int32, {}, "y");
-  m.op(BuiltinOperator::strided_slice, {x, b, e, st}, {y}).options(32).field<int32_t>(0, s.begin_mask).field<int32_t>(1, s.end_mask)
-      .field<int32_t>(2, s.ellipsis).field<int32_t>(3, s.new_axis).field<int32_t>(4, s.shrink).field(5, s.offset);
+  m.op(BuiltinOperator::strided_slice, {x, b, e, st}, {y})
+      .options(32)
+      .field<int32_t>(0, s.begin_mask)
+      .field<int32_t>(1, s.end_mask)
+      .field<int32_t>(2, s.ellipsis)
+      .field<int32_t>(3, s.new_axis)
+      .field<int32_t>(4, s.shrink)
+      .field(5, s.offset);
   m.inputs({x}).outputs({y});
   return m;
 }
@@ -67,26 +75,33 @@ TEST_CASE("slices of every element size and rank", "[ops][slice]") {
 }
 
 TEST_CASE("slices outside the tensor are refused", "[ops][slice]") {
-  check_refused(run_on_targets(slice_model<float>({3, 4}, {1, 2}, {3, 1}), {bytes_of(std::vector<float>(12))}), ErrorCode::invalid_model,
-                "start 1 and size 3 along axis 0 lie outside tensor 'x' float32 [3, 4]");
-  check_refused(run_on_targets(slice_model<float>({3, 4}, {-1, 2}, {1, 1}), {bytes_of(std::vector<float>(12))}), ErrorCode::invalid_model, "start -1");
-  check_refused(run_on_targets(slice_model<float>({3, 4}, {1, 2}, {1, -2}), {bytes_of(std::vector<float>(12))}), ErrorCode::invalid_model, "size -2");
+  check_refused(run_on_targets(slice_model<float>({3, 4}, {1, 2}, {3, 1}), {bytes_of(std::vector<float>(12))}),
+                ErrorCode::invalid_model, "start 1 and size 3 along axis 0 lie outside tensor 'x' float32 [3, 4]");
+  check_refused(run_on_targets(slice_model<float>({3, 4}, {-1, 2}, {1, 1}), {bytes_of(std::vector<float>(12))}),
+                ErrorCode::invalid_model, "start -1");
+  check_refused(run_on_targets(slice_model<float>({3, 4}, {1, 2}, {1, -2}), {bytes_of(std::vector<float>(12))}),
+                ErrorCode::invalid_model, "size -2");
 }
 
 TEST_CASE("a computed start is checked while running", "[ops][slice]") {
   ModelBuilder m;
   const int x = m.tensor(TensorType::float32, {4, 3}, "x"), b = m.tensor(TensorType::int64, {2}, "begin");
-  const int s = m.tensor(TensorType::int32, {2}, "size").values<int32_t>({2, 2}), y = m.tensor(TensorType::float32, {}, "y");
+  const int s = m.tensor(TensorType::int32, {2}, "size").values<int32_t>({2, 2}),
+            y = m.tensor(TensorType::float32, {}, "y");
   m.op(BuiltinOperator::slice, {x, b, s}, {y});
   m.inputs({x, b}).outputs({y});
   const std::vector<float> values = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
   check_values<float>(run_on_targets(m, {bytes_of(values), bytes_of<int64_t>({2, 1})}), {2, 2}, {7, 8, 10, 11});
-  check_refused(run_on_targets(m, {bytes_of(values), bytes_of<int64_t>({3, 1})}), ErrorCode::invalid_data, "start 3 along axis 0 is outside [0, 2]");
-  check_refused(run_on_targets(m, {bytes_of(values), bytes_of<int64_t>({0, -1})}), ErrorCode::invalid_data, "start -1 along axis 1");
+  check_refused(run_on_targets(m, {bytes_of(values), bytes_of<int64_t>({3, 1})}), ErrorCode::invalid_data,
+                "start 3 along axis 0 is outside [0, 2]");
+  check_refused(run_on_targets(m, {bytes_of(values), bytes_of<int64_t>({0, -1})}), ErrorCode::invalid_data,
+                "start -1 along axis 1");
 }
 
 TEST_CASE("strided slices: strides both ways, clamped ends, masks", "[ops][strided_slice]") {
-  const auto run = [](const Shape& in, const Strided& s) { return run_on_targets(strided_model(in, s), {bytes_of(counting(in.elements()))}); };
+  const auto run = [](const Shape& in, const Strided& s) {
+    return run_on_targets(strided_model(in, s), {bytes_of(counting(in.elements()))});
+  };
   check_values<int32_t>(run({6}, {{1}, {6}, {2}}), {3}, {1, 3, 5});
   check_values<int32_t>(run({6}, {{-1}, {-7}, {-2}}), {3}, {5, 3, 1});
   check_values<int32_t>(run({6}, {{100}, {-100}, {-1}}), {6}, {5, 4, 3, 2, 1, 0});
@@ -98,7 +113,8 @@ TEST_CASE("strided slices: strides both ways, clamped ends, masks", "[ops][strid
   check_values<int32_t>(run({2, 2}, {{0, 0, 1}, {0, 0, 2}, {1, 1, 1}, 3, 3, 0, 1}), {1, 2, 1}, {1, 3});
   check_values<int32_t>(run({6}, {{2}, {3}, {1}, 0, 0, 0, 0, 0, true}), {3}, {2, 3, 4});
   check_refused(run({6}, {{0}, {6}, {0}}), ErrorCode::invalid_model, "stride 0 along axis 0");
-  check_refused(run({6}, {{7}, {8}, {1}, 0, 0, 0, 0, 1}), ErrorCode::invalid_model, "index 7 along axis 0 lies outside");
+  check_refused(run({6}, {{7}, {8}, {1}, 0, 0, 0, 0, 1}), ErrorCode::invalid_model,
+                "index 7 along axis 0 lies outside");
   check_refused(run({6}, {{0, 0}, {6, 1}, {1, 1}}), ErrorCode::invalid_model, "slices 2 axes of tensor 'x' int32 [6]");
   check_refused(run({2, 2}, {{0, 0}, {1, 1}, {1, 1}, 0, 0, 3}), ErrorCode::invalid_model, "more than one ellipsis");
 }

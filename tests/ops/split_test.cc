@@ -8,12 +8,17 @@ namespace {
 
 ModelBuilder split_model(const Shape& in, int32_t axis, const std::vector<int32_t>& sizes, int outputs, int32_t told) {
   ModelBuilder m;
-  const int x = m.tensor(TensorType::int32, dims(in), "x"), a = m.tensor(TensorType::int32, {}, "axis").values<int32_t>({axis});
+  const int x = m.tensor(TensorType::int32, dims(in), "x"),
+            a = m.tensor(TensorType::int32, {}, "axis").values<int32_t>({axis});
   std::vector<int32_t> out;
-  const int s = sizes.empty() ? -1 : int(m.tensor(TensorType::int32, {static_cast<int32_t>(sizes.size())}, "sizes").values(sizes));
+  const int s = sizes.empty()
+                    ? -1
+                    : int(m.tensor(TensorType::int32, {static_cast<int32_t>(sizes.size())}, "sizes").values(sizes));
   for (int i = 0; i < outputs; ++i) out.push_back(m.tensor(TensorType::int32, {}));
-  if (sizes.empty()) m.op(BuiltinOperator::split, {a, x}, out).options(35).field(0, told);
-  else m.op(BuiltinOperator::split_v, {x, s, a}, out).options(79).field(0, told);
+  if (sizes.empty())
+    m.op(BuiltinOperator::split, {a, x}, out).options(35).field(0, told);
+  else
+    m.op(BuiltinOperator::split_v, {x, s, a}, out).options(79).field(0, told);
   m.inputs({x}).outputs(out);
   return m;
 }
@@ -42,12 +47,18 @@ TEST_CASE("equal and unequal parts along an axis", "[ops][split]") {
 
 TEST_CASE("splits that do not add up are refused", "[ops][split]") {
   const std::vector<std::vector<uint8_t>> input = {bytes_of(counting(12))};
-  check_refused(run_on_targets(split_model({2, 6}, 1, {}, 4, 4), input), ErrorCode::invalid_model, "cannot be cut into 4 equal parts");
-  check_refused(run_on_targets(split_model({2, 6}, 1, {}, 3, 2), input), ErrorCode::invalid_model, "splits into 2 parts, but has 3 outputs");
-  check_refused(run_on_targets(split_model({2, 6}, 1, {3, 4}, 2, 2), input), ErrorCode::invalid_model, "its parts have 7 elements along axis 1");
-  check_refused(run_on_targets(split_model({2, 6}, 1, {-1, -1}, 2, 2), input), ErrorCode::invalid_model, "size -1 of part 1");
-  check_refused(run_on_targets(split_model({2, 6}, 1, {7, -1}, 2, 2), input), ErrorCode::invalid_model, "size 7 of part 0");
-  check_refused(run_on_targets(split_model({2, 6}, 2, {}, 2, 2), input), ErrorCode::invalid_model, "axis 2 is outside rank 2");
+  check_refused(run_on_targets(split_model({2, 6}, 1, {}, 4, 4), input), ErrorCode::invalid_model,
+                "cannot be cut into 4 equal parts");
+  check_refused(run_on_targets(split_model({2, 6}, 1, {}, 3, 2), input), ErrorCode::invalid_model,
+                "splits into 2 parts, but has 3 outputs");
+  check_refused(run_on_targets(split_model({2, 6}, 1, {3, 4}, 2, 2), input), ErrorCode::invalid_model,
+                "its parts have 7 elements along axis 1");
+  check_refused(run_on_targets(split_model({2, 6}, 1, {-1, -1}, 2, 2), input), ErrorCode::invalid_model,
+                "size -1 of part 1");
+  check_refused(run_on_targets(split_model({2, 6}, 1, {7, -1}, 2, 2), input), ErrorCode::invalid_model,
+                "size 7 of part 0");
+  check_refused(run_on_targets(split_model({2, 6}, 2, {}, 2, 2), input), ErrorCode::invalid_model,
+                "axis 2 is outside rank 2");
 }
 
 TEST_CASE("stacks and their parts", "[ops][pack]") {
@@ -89,5 +100,6 @@ TEST_CASE("stacks and their parts", "[ops][pack]") {
   check_values<int32_t>(unpack({2, 3}, 1, 3), {2}, {1, 4}, 0, 1);
   check_values<int32_t>(unpack({2, 3}, -2, 2), {3}, {3, 4, 5}, 0, 1);
   check_values<int32_t>(unpack({3}, 0, 3), {}, {2}, 0, 2);
-  check_refused(unpack({2, 3}, 1, 2), ErrorCode::invalid_model, "axis 1 of tensor 'x' int32 [2, 3] gives other than 2 outputs");
+  check_refused(unpack({2, 3}, 1, 2), ErrorCode::invalid_model,
+                "axis 1 of tensor 'x' int32 [2, 3] gives other than 2 outputs");
 }

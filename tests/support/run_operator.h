@@ -25,7 +25,8 @@ struct RunResult {
   template <class T>
   std::vector<T> values(int output = 0) const {
     std::vector<T> result(outputs[static_cast<size_t>(output)].size() / sizeof(T));
-    if (!result.empty()) std::memcpy(result.data(), outputs[static_cast<size_t>(output)].data(), result.size() * sizeof(T));
+    if (!result.empty())
+      std::memcpy(result.data(), outputs[static_cast<size_t>(output)].data(), result.size() * sizeof(T));
     return result;
   }
 };
@@ -64,21 +65,26 @@ inline RunResult run_on_target(const ModelBuilder& m, const std::vector<std::vec
     for (int i = 0; i < count; ++i) {
       const auto& whole = result.outputs[static_cast<size_t>(i)];
       INFO("target " << result.target << ", bands of " << band << " rows, output " << i);
-      REQUIRE((whole.empty() || std::memcmp(guarded.address((*plan)->outputs()[static_cast<size_t>(i)]), whole.data(), whole.size()) == 0));
+      REQUIRE((whole.empty() || std::memcmp(guarded.address((*plan)->outputs()[static_cast<size_t>(i)]), whole.data(),
+                                            whole.size()) == 0));
     }
   }
   return result;
 }
 
-inline std::vector<RunResult> run_on_targets(const ModelBuilder& m, const std::vector<std::vector<uint8_t>>& inputs = {}) {
+inline std::vector<RunResult> run_on_targets(const ModelBuilder& m,
+                                             const std::vector<std::vector<uint8_t>>& inputs = {}) {
   std::vector<RunResult> results;
-  for (int64_t left = available_targets(); left != 0; left &= left - 1) results.push_back(run_on_target(m, inputs, left & -left));
+  for (int64_t left = available_targets(); left != 0; left &= left - 1)
+    results.push_back(run_on_target(m, inputs, left & -left));
   return results;
 }
 
-// Every target gives these values within tolerance (of floats also relative to the wanted value); NaN where NaN is wanted.
+// Every target gives these values within tolerance (of floats also relative to the wanted value); NaN where NaN is
+// wanted.
 template <class T>
-void check_values(const std::vector<RunResult>& results, const Shape& shape, const std::vector<T>& want, double tolerance = 0, int output = 0) {
+void check_values(const std::vector<RunResult>& results, const Shape& shape, const std::vector<T>& want,
+                  double tolerance = 0, int output = 0) {
   for (const RunResult& r : results) {
     INFO("target " << r.target << ", output " << output << ": " << r.status.message());
     REQUIRE(r.status.ok());
@@ -88,11 +94,15 @@ void check_values(const std::vector<RunResult>& results, const Shape& shape, con
     size_t wrong = 0, first = 0;
     for (size_t i = want.size(); i-- > 0;) {
       const double a = static_cast<double>(got[i]), b = static_cast<double>(want[i]);
-      const bool good = std::isnan(b) ? std::isnan(a) : std::isinf(b) ? a == b : std::fabs(a - b) <= tolerance * (std::is_floating_point_v<T> ? 1 + std::fabs(b) : 1);
+      const bool good = std::isnan(b) ? std::isnan(a)
+                        : std::isinf(b)
+                            ? a == b
+                            : std::fabs(a - b) <= tolerance * (std::is_floating_point_v<T> ? 1 + std::fabs(b) : 1);
       if (!good) ++wrong, first = i;
     }
     if (wrong > 0)
-      FAIL(wrong << " of " << want.size() << " differ, first [" << first << "]: " << +got[first] << " instead of " << +want[first]);
+      FAIL(wrong << " of " << want.size() << " differ, first [" << first << "]: " << +got[first] << " instead of "
+                 << +want[first]);
   }
 }
 
@@ -115,9 +125,12 @@ class Random {
   std::vector<T> values(int64_t count) {
     std::vector<T> result;
     for (int64_t i = 0; i < count; ++i) {
-      if constexpr (std::is_floating_point_v<T>) result.push_back(static_cast<T>(between(-1000, 1000)) / 250);
-      else if constexpr (sizeof(T) <= 2) result.push_back(static_cast<T>(between(std::numeric_limits<T>::min(), std::numeric_limits<T>::max())));
-      else result.push_back(static_cast<T>(between(-100000, 100000)));
+      if constexpr (std::is_floating_point_v<T>)
+        result.push_back(static_cast<T>(between(-1000, 1000)) / 250);
+      else if constexpr (sizeof(T) <= 2)
+        result.push_back(static_cast<T>(between(std::numeric_limits<T>::min(), std::numeric_limits<T>::max())));
+      else
+        result.push_back(static_cast<T>(between(-100000, 100000)));
     }
     return result;
   }
@@ -143,7 +156,6 @@ inline int64_t ravel(const Shape& shape, const std::vector<int64_t>& at) {
   for (int k = 0; k < shape.rank(); ++k) i = i * shape[k] + at[static_cast<size_t>(k)];
   return i;
 }
-
 
 }  // namespace oneweight::testing
 

@@ -16,14 +16,22 @@ template <bool kMax>
 struct ArgBy {
   static bool accepts(const NodeTypes& t) {
     switch (t.inputs[0]) {
-      case TensorType::float32: case TensorType::int8: case TensorType::uint8: case TensorType::int16: case TensorType::int32:
-      case TensorType::int64: case TensorType::boolean: break;
+      case TensorType::float32:
+      case TensorType::int8:
+      case TensorType::uint8:
+      case TensorType::int16:
+      case TensorType::int32:
+      case TensorType::int64:
+      case TensorType::boolean: break;
       default: return false;
     }
     return t.input_count == 2 && t.has_input[0] && (t.out(0, TensorType::int32) || t.out(0, TensorType::int64));
   }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = kMax ? BuiltinOperator::arg_max : BuiltinOperator::arg_min, .types = "float, int8, uint8, int16, int32, int64, bool", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {.code = kMax ? BuiltinOperator::arg_max : BuiltinOperator::arg_min,
+                                .types = "float, int8, uint8, int16, int32, int64, bool",
+                                .accepts = &accepts,
+                                .prepare = &prepare};
 };
 using ArgMax = ArgBy<true>;
 using ArgMin = ArgBy<false>;
@@ -65,12 +73,15 @@ Status ArgBy<kMax>::prepare(Preparation& p) {
   params->extent = input.shape[axis];
   params->inner = input.shape.elements(axis + 1, input.shape.rank());
   const bool wide = p.output(0).type == TensorType::int64;
-  const auto of = [&]<class T>(T) -> KernelFn { return wide ? &arg_kernel<kMax, T, int64_t> : &arg_kernel<kMax, T, int32_t>; };
+  const auto of = [&]<class T>(T) -> KernelFn {
+    return wide ? &arg_kernel<kMax, T, int64_t> : &arg_kernel<kMax, T, int32_t>;
+  };
   KernelFn kernel = nullptr;
   switch (input.type) {
     case TensorType::float32: kernel = of(float{}); break;
     case TensorType::int8: kernel = of(int8_t{}); break;
-    case TensorType::uint8: case TensorType::boolean: kernel = of(uint8_t{}); break;
+    case TensorType::uint8:
+    case TensorType::boolean: kernel = of(uint8_t{}); break;
     case TensorType::int16: kernel = of(int16_t{}); break;
     case TensorType::int32: kernel = of(int32_t{}); break;
     default: kernel = of(int64_t{});

@@ -10,7 +10,8 @@ inline namespace ONEWEIGHT_ABI {
 struct BroadcastTo {
   static bool accepts(const NodeTypes& t) { return t.input_count == 2 && accepts_moved<0>(t); }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::broadcast_to, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {
+      .code = BuiltinOperator::broadcast_to, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS
@@ -19,7 +20,8 @@ ONEWEIGHT_INLINE Status BroadcastTo::prepare(Preparation& p) {
   const Operand& input = p.input(0);
   std::vector<int64_t> wanted;
   ONEWEIGHT_RETURN_IF_ERROR(p.constant_ints(1, &wanted));
-  if (wanted.size() > static_cast<size_t>(kMaxRank)) return p.invalid("asks for rank %zu, more than %d", wanted.size(), kMaxRank);
+  if (wanted.size() > static_cast<size_t>(kMaxRank))
+    return p.invalid("asks for rank %zu, more than %d", wanted.size(), kMaxRank);
   Shape shape;
   for (int64_t extent : wanted) shape.push_back(extent);
   const int lead = shape.rank() - input.shape.rank();
@@ -35,7 +37,8 @@ ONEWEIGHT_INLINE Status BroadcastTo::prepare(Preparation& p) {
   dense_strides(input.shape, element, from);
   dense_strides(shape, element, to);
   StridedCopy copy;
-  for (int i = 0; i < shape.rank(); ++i) copy.add_axis(shape[i], i < lead || input.shape[i - lead] == 1 ? 0 : from[i - lead], to[i]);
+  for (int i = 0; i < shape.rank(); ++i)
+    copy.add_axis(shape[i], i < lead || input.shape[i - lead] == 1 ? 0 : from[i - lead], to[i]);
   copy.finish(element);
   if (shape.elements() == input.shape.elements()) p.allow_alias(0);
   return set_strided_copy(p, copy);

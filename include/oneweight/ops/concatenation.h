@@ -1,6 +1,6 @@
-// CONCATENATION: inputs one behind the other along an axis. uint8 inputs with another scale or zero point than the output
-// are requantised as TFLite does (in float, halves away from zero); other quantised types must share them.
-// Rows: indices over the first two axes, as far as they lie before the joined one.
+// CONCATENATION: inputs one behind the other along an axis. uint8 inputs with another scale or zero point than the
+// output are requantised as TFLite does (in float, halves away from zero); other quantised types must share them. Rows:
+// indices over the first two axes, as far as they lie before the joined one.
 #ifndef ONEWEIGHT_OPS_CONCATENATION_H
 #define ONEWEIGHT_OPS_CONCATENATION_H
 
@@ -31,7 +31,8 @@ struct Concatenation {
     return t.input_count >= 1 && tensor_type_bits(t.inputs[0]) >= 8;
   }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::concatenation, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {
+      .code = BuiltinOperator::concatenation, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS
@@ -43,8 +44,11 @@ inline void concatenation_kernel(const KernelArgs& args) {
     for (int32_t i = 0; i < p.count; ++i) {
       const ConcatenationPart& part = p.parts[i];
       const std::byte* from = args.in<std::byte>(part.input) + run * part.bytes;
-      if (!part.table) std::memcpy(to, from, static_cast<size_t>(part.bytes));
-      else for (int64_t k = 0; k < part.bytes; ++k) to[k] = static_cast<std::byte>(part.table[static_cast<uint8_t>(from[k])]);
+      if (!part.table)
+        std::memcpy(to, from, static_cast<size_t>(part.bytes));
+      else
+        for (int64_t k = 0; k < part.bytes; ++k)
+          to[k] = static_cast<std::byte>(part.table[static_cast<uint8_t>(from[k])]);
       to += part.bytes;
     }
   }
@@ -77,7 +81,8 @@ ONEWEIGHT_INLINE Status Concatenation::prepare(Preparation& p) {
     const bool alike = !output.quantized() || !input.quantized() ||
                        (input.scale() == output.scale() && input.zero_point() == output.zero_point());
     if (!alike && (output.type != TensorType::uint8 || output.scale() <= 0))
-      return p.error(ErrorCode::unsupported, "%s has scale %g and zero point %d, its output %g and %d: they must be equal",
+      return p.error(ErrorCode::unsupported,
+                     "%s has scale %g and zero point %d, its output %g and %d: they must be equal",
                      p.describe(input).c_str(), static_cast<double>(input.scale()), input.zero_point(),
                      static_cast<double>(output.scale()), output.zero_point());
     const int64_t bytes = input.shape[axis] * inner;
@@ -90,7 +95,8 @@ ONEWEIGHT_INLINE Status Concatenation::prepare(Preparation& p) {
     if (!table) return p.no_memory();
     const float scale = input.scale() * (1.0f / output.scale()), bias = -static_cast<float>(input.zero_point()) * scale;
     for (int k = 0; k < 256; ++k) {
-      const float value = std::round(rounded(static_cast<float>(k) * scale) + bias) + static_cast<float>(output.zero_point());
+      const float value =
+          std::round(rounded(static_cast<float>(k) * scale) + bias) + static_cast<float>(output.zero_point());
       table[k] = static_cast<uint8_t>(value < 0.0f ? 0.0f : value > 255.0f ? 255.0f : value);
     }
     part.table = table;

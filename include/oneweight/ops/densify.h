@@ -51,7 +51,8 @@ struct DensifyParams {
 struct Densify {
   static bool accepts(const NodeTypes& t) { return t.input_count == 1 && accepts_moved<0>(t) && t.constant[0]; }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::densify, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {
+      .code = BuiltinOperator::densify, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS
@@ -98,7 +99,8 @@ ONEWEIGHT_INLINE Status Densify::prepare(Preparation& p) {
       const int axis = inner ? sparsity.block_map[static_cast<size_t>(dimension - rank)] : dimension;
       if (inner && pass == 0) {
         if (d.sparse || d.dense_size <= 0 || block[axis] != 1 || input.shape[axis] % d.dense_size != 0)
-          return p.invalid("%s has an invalid block of %d along axis %d", p.describe(input).c_str(), d.dense_size, axis);
+          return p.invalid("%s has an invalid block of %d along axis %d", p.describe(input).c_str(), d.dense_size,
+                           axis);
         block[axis] = d.dense_size;
       }
       if (pass == 0) continue;
@@ -107,12 +109,15 @@ ONEWEIGHT_INLINE Status Densify::prepare(Preparation& p) {
       level.extent = inner ? block[axis] : input.shape[axis] / block[axis];
       level.stride = inner ? strides[axis] : strides[axis] * block[axis];
       if (!d.sparse && d.dense_size != level.extent)
-        return p.invalid("%s has a dense dimension of %d where its shape has %lld", p.describe(input).c_str(), d.dense_size, static_cast<long long>(level.extent));
+        return p.invalid("%s has a dense dimension of %d where its shape has %lld", p.describe(input).c_str(),
+                         d.dense_size, static_cast<long long>(level.extent));
     }
   params->walk.count = count;
   const int64_t stored = input.data_bytes / params->element;
   const bool good = params->walk.visit([&](int64_t from, int64_t) { return from < stored; });
-  if (!good) return p.invalid("the sparse indices of %s lie outside its shape or its %lld stored values", p.describe(input).c_str(), static_cast<long long>(stored));
+  if (!good)
+    return p.invalid("the sparse indices of %s lie outside its shape or its %lld stored values",
+                     p.describe(input).c_str(), static_cast<long long>(stored));
   p.set_kernel(&densify_kernel);
   return {};
 }

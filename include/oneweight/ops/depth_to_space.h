@@ -12,7 +12,10 @@ template <bool kToSpace>
 struct DepthSpace {
   static bool accepts(const NodeTypes& t) { return t.input_count == 1 && accepts_moved<0>(t); }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = kToSpace ? BuiltinOperator::depth_to_space : BuiltinOperator::space_to_depth, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {.code = kToSpace ? BuiltinOperator::depth_to_space : BuiltinOperator::space_to_depth,
+                                .types = "all of whole bytes",
+                                .accepts = &accepts,
+                                .prepare = &prepare};
 };
 using DepthToSpace = DepthSpace<true>;
 using SpaceToDepth = DepthSpace<false>;
@@ -27,7 +30,8 @@ Status DepthSpace<kToSpace>::prepare(Preparation& p) {
   const int64_t block = p.options().get<int32_t>(0, 0);
   if (block <= 0) return p.invalid("block size %lld is not positive", static_cast<long long>(block));
   const bool fits = kToSpace ? in[3] % (block * block) == 0 : in[1] % block == 0 && in[2] % block == 0;
-  if (!fits) return p.invalid("%s cannot be cut into blocks of %lld", p.describe(input).c_str(), static_cast<long long>(block));
+  if (!fits)
+    return p.invalid("%s cannot be cut into blocks of %lld", p.describe(input).c_str(), static_cast<long long>(block));
   const Shape out = kToSpace ? Shape{in[0], in[1] * block, in[2] * block, in[3] / (block * block)}
                              : Shape{in[0], in[1] / block, in[2] / block, in[3] * block * block};
   ONEWEIGHT_RETURN_IF_ERROR(p.set_output(0, out));
@@ -40,7 +44,8 @@ Status DepthSpace<kToSpace>::prepare(Preparation& p) {
   const int64_t pixel = c * element, line = deep[2] * block * pixel;  // of the wide side
   const int64_t wide[6] = {deep[1] * block * line, block * line, line, block * pixel, pixel, element};
   const int64_t deep_pixel = deep[3] * element;
-  const int64_t narrow[6] = {deep[1] * deep[2] * deep_pixel, deep[2] * deep_pixel, block * pixel, deep_pixel, pixel, element};
+  const int64_t narrow[6] = {
+      deep[1] * deep[2] * deep_pixel, deep[2] * deep_pixel, block * pixel, deep_pixel, pixel, element};
   StridedCopy copy;
   for (int i = 0; i < 6; ++i) copy.add_axis(extents[i], kToSpace ? narrow[i] : wide[i], kToSpace ? wide[i] : narrow[i]);
   copy.finish(element);

@@ -2,10 +2,10 @@
 // overlap (non-maximum suppression), over the best score of each box (fast) or class by class (regular).
 //
 // Inputs: box encodings [1, boxes, 4 or more] (y, x, h, w), scores [1, boxes, classes, with or without a background
-// class first], anchors [boxes, 4]; float, uint8 or int8 each. Outputs, float: boxes [1, n, 4] (ymin, xmin, ymax, xmax),
-// classes [1, n], scores [1, n], count [1] with n = max_detections * max_classes_per_detection. In the fast form the
-// count is the number of boxes, each of which fills max_classes_per_detection slots. Slots that are not used hold zeros.
-// Equal scores: the earlier box, or class, first.
+// class first], anchors [boxes, 4]; float, uint8 or int8 each. Outputs, float: boxes [1, n, 4] (ymin, xmin, ymax,
+// xmax), classes [1, n], scores [1, n], count [1] with n = max_detections * max_classes_per_detection. In the fast form
+// the count is the number of boxes, each of which fills max_classes_per_detection slots. Slots that are not used hold
+// zeros. Equal scores: the earlier box, or class, first.
 #ifndef ONEWEIGHT_OPS_DETECTION_POSTPROCESS_H
 #define ONEWEIGHT_OPS_DETECTION_POSTPROCESS_H
 
@@ -42,7 +42,11 @@ struct DetectionPostProcess {
     return t.input_count == 3;
   }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::custom, .custom_code = "TFLite_Detection_PostProcess", .types = "float, uint8, int8", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {.code = BuiltinOperator::custom,
+                                .custom_code = "TFLite_Detection_PostProcess",
+                                .types = "float, uint8, int8",
+                                .accepts = &accepts,
+                                .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS
@@ -56,7 +60,9 @@ struct Candidate {
   int32_t label;  // class without the background
   int32_t rank;   // order among equal scores; -1 = suppressed
 };
-inline bool better(const Candidate& a, const Candidate& b) { return a.score != b.score ? a.score > b.score : a.rank < b.rank; }
+inline bool better(const Candidate& a, const Candidate& b) {
+  return a.score != b.score ? a.score > b.score : a.rank < b.rank;
+}
 
 inline float read(const DetectionSource& source, const std::byte* data, int64_t index) {
   if (source.type == TensorType::float32) return Preparation::load<float>(data, index);
@@ -102,7 +108,8 @@ inline bool decode_boxes(const DetectionPostProcessParams& p, const KernelArgs& 
     const auto half_w = static_cast<float>(0.5 * std::exp(e[3] / static_cast<double>(p.w_scale)) * a[3]);
     boxes[i] = {y - half_h, x - half_w, y + half_h, x + half_w};
     if (boxes[i].ymin > boxes[i].ymax || boxes[i].xmin > boxes[i].xmax) {
-      args.run->fail(ErrorCode::invalid_data, "box %lld has a negative size (anchor %g x %g)", static_cast<long long>(i), a[2], a[3]);
+      args.run->fail(ErrorCode::invalid_data, "box %lld has a negative size (anchor %g x %g)",
+                     static_cast<long long>(i), a[2], a[3]);
       return false;
     }
   }
@@ -127,7 +134,9 @@ inline void kernel(const KernelArgs& args) {
   std::memset(args.out<float>(2), 0, static_cast<size_t>(slots) * sizeof(float));
   args.out<float>(3)[0] = 0;
   if (!decode_boxes(p, args, boxes)) return;
-  const auto score = [&](int64_t box, int64_t label) { return read(p.sources[1], scores, box * p.score_values + background + label); };
+  const auto score = [&](int64_t box, int64_t label) {
+    return read(p.sources[1], scores, box * p.score_values + background + label);
+  };
 
   if (p.regular) {
     int64_t total = 0;
@@ -196,22 +205,28 @@ ONEWEIGHT_INLINE Status DetectionPostProcess::prepare(Preparation& p) {
   constexpr int64_t kMost = 1 << 20;
   for (const int64_t n : {d.max_detections, d.classes_per_detection, d.detections_per_class, d.classes})
     if (n <= 0 || n > kMost)
-      return p.invalid("max_detections %lld, max_classes_per_detection %lld, detections_per_class %lld or num_classes %lld is not valid",
-                       static_cast<long long>(d.max_detections), static_cast<long long>(d.classes_per_detection),
-                       static_cast<long long>(d.detections_per_class), static_cast<long long>(d.classes));
+      return p.invalid(
+          "max_detections %lld, max_classes_per_detection %lld, detections_per_class %lld or num_classes %lld is not "
+          "valid",
+          static_cast<long long>(d.max_detections), static_cast<long long>(d.classes_per_detection),
+          static_cast<long long>(d.detections_per_class), static_cast<long long>(d.classes));
   if (!(d.overlap_threshold > 0) || !(d.overlap_threshold <= 1))
     return p.invalid("nms_iou_threshold %g is not in (0, 1]", static_cast<double>(d.overlap_threshold));
   for (const float scale : {d.y_scale, d.x_scale, d.h_scale, d.w_scale})
-    if (scale == 0 || !std::isfinite(scale)) return p.invalid("the box scale %g is not valid", static_cast<double>(scale));
+    if (scale == 0 || !std::isfinite(scale))
+      return p.invalid("the box scale %g is not valid", static_cast<double>(scale));
   ONEWEIGHT_RETURN_IF_ERROR(p.expect_rank(p.input(0), 3, 3));
   ONEWEIGHT_RETURN_IF_ERROR(p.expect_rank(p.input(1), 3, 3));
   ONEWEIGHT_RETURN_IF_ERROR(p.expect_rank(p.input(2), 2, 2));
   const Shape &boxes = p.input(0).shape, &scores = p.input(1).shape, &anchors = p.input(2).shape;
   d.boxes = boxes[1], d.box_values = boxes[2], d.score_values = scores[2];
-  if (boxes[0] != 1 || scores[0] != 1 || scores[1] != d.boxes || anchors[0] != d.boxes || anchors[1] != 4 || d.box_values < 4 || d.boxes > INT32_MAX)
-    return p.invalid("%s, %s and %s do not fit together", p.describe(p.input(0)).c_str(), p.describe(p.input(1)).c_str(), p.describe(p.input(2)).c_str());
+  if (boxes[0] != 1 || scores[0] != 1 || scores[1] != d.boxes || anchors[0] != d.boxes || anchors[1] != 4 ||
+      d.box_values < 4 || d.boxes > INT32_MAX)
+    return p.invalid("%s, %s and %s do not fit together", p.describe(p.input(0)).c_str(),
+                     p.describe(p.input(1)).c_str(), p.describe(p.input(2)).c_str());
   if (d.score_values != d.classes && d.score_values != d.classes + 1)
-    return p.invalid("num_classes is %lld, but there are %lld scores a box", static_cast<long long>(d.classes), static_cast<long long>(d.score_values));
+    return p.invalid("num_classes is %lld, but there are %lld scores a box", static_cast<long long>(d.classes),
+                     static_cast<long long>(d.score_values));
   for (int i = 0; i < 3; ++i) {
     const Operand& t = p.input(i);
     if (t.type != TensorType::float32 && !(t.scale() > 0)) return p.invalid("%s has no scale", p.describe(t).c_str());
@@ -223,7 +238,8 @@ ONEWEIGHT_INLINE Status DetectionPostProcess::prepare(Preparation& p) {
   ONEWEIGHT_RETURN_IF_ERROR(p.set_output(2, Shape{1, slots}));
   ONEWEIGHT_RETURN_IF_ERROR(p.set_output(3, Shape{1}));
   const int64_t kept = d.regular ? d.max_detections + std::min(d.detections_per_class, d.boxes) : 0;
-  p.set_scratch(d.boxes * static_cast<int64_t>(sizeof(detection::Box)) + (d.boxes + kept) * static_cast<int64_t>(sizeof(detection::Candidate)));
+  p.set_scratch(d.boxes * static_cast<int64_t>(sizeof(detection::Box)) +
+                (d.boxes + kept) * static_cast<int64_t>(sizeof(detection::Candidate)));
   p.set_kernel(&detection::kernel);
   return {};
 }

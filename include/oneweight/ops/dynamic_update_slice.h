@@ -1,5 +1,5 @@
-// DYNAMIC_UPDATE_SLICE: input 0 with the block of input 1 written at the computed start of input 2, which is moved so that the
-// block fits. In place where the plan can.
+// DYNAMIC_UPDATE_SLICE: input 0 with the block of input 1 written at the computed start of input 2, which is moved so
+// that the block fits. In place where the plan can.
 #ifndef ONEWEIGHT_OPS_DYNAMIC_UPDATE_SLICE_H
 #define ONEWEIGHT_OPS_DYNAMIC_UPDATE_SLICE_H
 
@@ -19,10 +19,14 @@ struct DynamicUpdateSliceParams {
 
 struct DynamicUpdateSlice {
   static bool accepts(const NodeTypes& t) {
-    return t.input_count == 3 && accepts_moved<0>(t) && t.in(1, t.inputs[0]) && (t.in(2, TensorType::int32) || t.in(2, TensorType::int64));
+    return t.input_count == 3 && accepts_moved<0>(t) && t.in(1, t.inputs[0]) &&
+           (t.in(2, TensorType::int32) || t.in(2, TensorType::int64));
   }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::dynamic_update_slice, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {.code = BuiltinOperator::dynamic_update_slice,
+                                .types = "all of whole bytes",
+                                .accepts = &accepts,
+                                .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS
@@ -40,7 +44,8 @@ ONEWEIGHT_INLINE Status DynamicUpdateSlice::prepare(Preparation& p) {
   const Operand &input = p.input(0), &update = p.input(1), &start = p.input(2);
   const int rank = input.shape.rank();
   if (update.shape.rank() != rank || start.shape.elements() != rank)
-    return p.invalid("%s, %s and %s do not fit together", p.describe(input).c_str(), p.describe(update).c_str(), p.describe(start).c_str());
+    return p.invalid("%s, %s and %s do not fit together", p.describe(input).c_str(), p.describe(update).c_str(),
+                     p.describe(start).c_str());
   DynamicUpdateSliceParams* params = p.make_params<DynamicUpdateSliceParams>();
   if (!params) return p.no_memory();
   int64_t element = 0, from[kMaxRank];
@@ -49,7 +54,8 @@ ONEWEIGHT_INLINE Status DynamicUpdateSlice::prepare(Preparation& p) {
   dense_strides(input.shape, element, params->strides);
   for (int i = 0; i < rank; ++i) {
     params->room[i] = input.shape[i] - update.shape[i];
-    if (params->room[i] < 0) return p.invalid("%s is larger than %s", p.describe(update).c_str(), p.describe(input).c_str());
+    if (params->room[i] < 0)
+      return p.invalid("%s is larger than %s", p.describe(update).c_str(), p.describe(input).c_str());
     params->copy.add_axis(update.shape[i], from[i], params->strides[i]);
   }
   params->copy.finish(element);

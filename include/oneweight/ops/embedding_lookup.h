@@ -1,5 +1,5 @@
-// EMBEDDING_LOOKUP: rows of the table of input 1 chosen by the ids of input 0 (int32, checked while running). Tables of half,
-// int8, uint8, int4 and uint4 give float where the output is float, with one scale for all or one for each row.
+// EMBEDDING_LOOKUP: rows of the table of input 1 chosen by the ids of input 0 (int32, checked while running). Tables of
+// half, int8, uint8, int4 and uint4 give float where the output is float, with one scale for all or one for each row.
 #ifndef ONEWEIGHT_OPS_EMBEDDING_LOOKUP_H
 #define ONEWEIGHT_OPS_EMBEDDING_LOOKUP_H
 
@@ -23,11 +23,16 @@ struct EmbeddingLookupBy {
     if (t.input_count != 2 || !t.in(0, TensorType::int32) || !t.has_input[1]) return false;
     if (kStored) return t.in(1, TensorType::float16) && t.constant[1] && t.out(0, TensorType::float32);
     if (accepts_moved<1>(t)) return true;
-    return t.out(0, TensorType::float32) && (t.in(1, TensorType::float16) || t.in(1, TensorType::int8) || t.in(1, TensorType::uint8) ||
-                                             t.in(1, TensorType::int4) || t.in(1, TensorType::uint4));
+    return t.out(0, TensorType::float32) &&
+           (t.in(1, TensorType::float16) || t.in(1, TensorType::int8) || t.in(1, TensorType::uint8) ||
+            t.in(1, TensorType::int4) || t.in(1, TensorType::uint4));
   }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::embedding_lookup, .types = "all of whole bytes; half, 8 and 4 bits -> float", .accepts = &accepts, .prepare = &prepare, .stored_inputs = kStored};
+  static constexpr OpRow row = {.code = BuiltinOperator::embedding_lookup,
+                                .types = "all of whole bytes; half, 8 and 4 bits -> float",
+                                .accepts = &accepts,
+                                .prepare = &prepare,
+                                .stored_inputs = kStored};
 };
 using EmbeddingLookup = EmbeddingLookupBy<0>;
 using EmbeddingLookupStored = EmbeddingLookupBy<2>;
@@ -51,8 +56,8 @@ void kernel(const KernelArgs& args) {
   for (int64_t row = args.rows.begin; row < args.rows.end; ++row) {
     const int64_t id = args.in<int32_t>(0)[row];
     if (id < 0 || id >= p.entries)
-      return args.run->fail(ErrorCode::invalid_data, "id %lld (number %lld) is outside the table of %lld entries", static_cast<long long>(id),
-                            static_cast<long long>(row), static_cast<long long>(p.entries));
+      return args.run->fail(ErrorCode::invalid_data, "id %lld (number %lld) is outside the table of %lld entries",
+                            static_cast<long long>(id), static_cast<long long>(row), static_cast<long long>(p.entries));
     if constexpr (kWiden) {
       const int64_t q = p.per_entry ? id : 0;
       const float scale = p.scales[q];
@@ -60,7 +65,8 @@ void kernel(const KernelArgs& args) {
       for (int64_t i = 0; i < p.width; ++i)
         args.out<float>(0)[row * p.width + i] = (stored_value(table, p.type, id * p.width + i) - zero) * scale;
     } else {
-      std::memcpy(args.out<std::byte>(0) + row * p.row_bytes, table + id * p.row_bytes, static_cast<size_t>(p.row_bytes));
+      std::memcpy(args.out<std::byte>(0) + row * p.row_bytes, table + id * p.row_bytes,
+                  static_cast<size_t>(p.row_bytes));
     }
   }
 }
@@ -88,7 +94,8 @@ Status EmbeddingLookupBy<kStored>::prepare(Preparation& p) {
   const Quantization& q = *table.quantization;
   const auto count = static_cast<int64_t>(q.scales.size());
   if (table.type != TensorType::float16 && count != 1 && (count != params->entries || q.axis != 0))
-    return p.invalid("%s has %lld scales along axis %d, not one or one for each entry", p.describe(table).c_str(), static_cast<long long>(count), q.axis);
+    return p.invalid("%s has %lld scales along axis %d, not one or one for each entry", p.describe(table).c_str(),
+                     static_cast<long long>(count), q.axis);
   const bool scaled = table.type != TensorType::float16;
   float* scales = p.derived<float>(scaled ? count : 1);
   int32_t* zeros = p.derived<int32_t>(scaled ? count : 1);

@@ -13,7 +13,8 @@ struct ExpandDims {
     return t.input_count == 2 && t.has_input[0] && t.out(0, t.inputs[0]) && tensor_type_bits(t.inputs[0]) != 0;
   }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::expand_dims, .types = "all of fixed size", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {
+      .code = BuiltinOperator::expand_dims, .types = "all of fixed size", .accepts = &accepts, .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS
@@ -23,7 +24,8 @@ ONEWEIGHT_INLINE Status ExpandDims::prepare(Preparation& p) {
   std::vector<int64_t> values;
   ONEWEIGHT_RETURN_IF_ERROR(p.constant_ints(1, &values));
   if (values.size() != 1) return p.invalid("%s names %zu axes, not one", p.describe(p.input(1)).c_str(), values.size());
-  if (in.rank() >= kMaxRank) return p.invalid("%s cannot have more than %d axes", p.describe(p.input(0)).c_str(), kMaxRank);
+  if (in.rank() >= kMaxRank)
+    return p.invalid("%s cannot have more than %d axes", p.describe(p.input(0)).c_str(), kMaxRank);
   int axis = 0;
   ONEWEIGHT_RETURN_IF_ERROR(p.normalize_axis(values[0], in.rank() + 1, &axis));
   Shape shape;

@@ -14,7 +14,8 @@ struct FillParams {
 struct Fill {
   static bool accepts(const NodeTypes& t) { return t.input_count == 2 && accepts_moved<1>(t); }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::fill, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {
+      .code = BuiltinOperator::fill, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS
@@ -29,7 +30,8 @@ ONEWEIGHT_INLINE Status Fill::prepare(Preparation& p) {
   ONEWEIGHT_RETURN_IF_ERROR(p.constant_ints(0, &wanted));
   const Operand& value = p.input(1);
   if (value.shape.elements() != 1) return p.invalid("the value %s is not one element", p.describe(value).c_str());
-  if (wanted.size() > static_cast<size_t>(kMaxRank)) return p.invalid("asks for rank %zu, more than %d", wanted.size(), kMaxRank);
+  if (wanted.size() > static_cast<size_t>(kMaxRank))
+    return p.invalid("asks for rank %zu, more than %d", wanted.size(), kMaxRank);
   Shape shape;
   for (int64_t extent : wanted) {
     if (extent < 0) return p.invalid("extent %lld of its shape is negative", static_cast<long long>(extent));

@@ -1,5 +1,6 @@
-// GATHER: slices of input 0 along an axis, chosen by input 1 (int32, int64 or int16; checked while running), with leading
-// batch axes in common. Also tables of 4-bit numbers; stored half tables are read where they lie and widened to float.
+// GATHER: slices of input 0 along an axis, chosen by input 1 (int32, int64 or int16; checked while running), with
+// leading batch axes in common. Also tables of 4-bit numbers; stored half tables are read where they lie and widened to
+// float.
 #ifndef ONEWEIGHT_OPS_GATHER_H
 #define ONEWEIGHT_OPS_GATHER_H
 
@@ -18,18 +19,25 @@ struct GatherParams {
 // A half constant behind a DEQUANTIZE.
 struct GatherStored {
   static bool accepts(const NodeTypes& t) {
-    return t.input_count == 2 && t.in(0, TensorType::float16) && t.constant[0] && t.out(0, TensorType::float32) && is_index_type(t, 1);
+    return t.input_count == 2 && t.in(0, TensorType::float16) && t.constant[0] && t.out(0, TensorType::float32) &&
+           is_index_type(t, 1);
   }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::gather, .types = "half constants -> float", .accepts = &accepts, .prepare = &prepare, .stored_inputs = 1};
+  static constexpr OpRow row = {.code = BuiltinOperator::gather,
+                                .types = "half constants -> float",
+                                .accepts = &accepts,
+                                .prepare = &prepare,
+                                .stored_inputs = 1};
 };
 
 struct Gather {
   static bool accepts(const NodeTypes& t) {
-    return t.input_count == 2 && t.has_input[0] && t.out(0, t.inputs[0]) && tensor_type_bits(t.inputs[0]) >= 4 && is_index_type(t, 1);
+    return t.input_count == 2 && t.has_input[0] && t.out(0, t.inputs[0]) && tensor_type_bits(t.inputs[0]) >= 4 &&
+           is_index_type(t, 1);
   }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::gather, .types = "all of at least 4 bits", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {
+      .code = BuiltinOperator::gather, .types = "all of at least 4 bits", .accepts = &accepts, .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS
@@ -44,8 +52,10 @@ void for_each_gathered(const KernelArgs& args, Copy copy) {
     for (int64_t i = 0; i < p.indices; ++i, ++slice) {
       const int64_t index = load_index(indices, p.index_type, batch * p.indices + i);
       if (index < 0 || index >= p.extent)
-        return args.run->fail(ErrorCode::invalid_data, "index %lld (number %lld) is outside the %lld entries of its axis",
-                              static_cast<long long>(index), static_cast<long long>(batch * p.indices + i), static_cast<long long>(p.extent));
+        return args.run->fail(ErrorCode::invalid_data,
+                              "index %lld (number %lld) is outside the %lld entries of its axis",
+                              static_cast<long long>(index), static_cast<long long>(batch * p.indices + i),
+                              static_cast<long long>(p.extent));
       copy(row * p.extent + index, slice);
     }
   }
@@ -60,7 +70,8 @@ inline void gather_half_kernel(const KernelArgs& args) {
   const int64_t count = args.params<GatherParams>().slice_bits / 16;
   for_each_gathered(args, [&](int64_t from, int64_t to) {
     for (int64_t i = 0; i < count; ++i)
-      args.out<float>(0)[to * count + i] = half_to_float(Preparation::load<half>(args.in<std::byte>(0), from * count + i));
+      args.out<float>(0)[to * count + i] =
+          half_to_float(Preparation::load<half>(args.in<std::byte>(0), from * count + i));
   });
 }
 inline void gather_nibbles_kernel(const KernelArgs& args) {
@@ -81,7 +92,8 @@ inline Status prepare_gather(Preparation& p) {
   if (batch < 0 || batch > axis || batch > at.rank())
     return p.invalid("batch_dims %d does not fit axis %d and %s", wanted, axis, p.describe(indices).c_str());
   for (int i = 0; i < batch; ++i)
-    if (in[i] != at[i]) return p.invalid("%s and %s differ in batch axis %d", p.describe(table).c_str(), p.describe(indices).c_str(), i);
+    if (in[i] != at[i])
+      return p.invalid("%s and %s differ in batch axis %d", p.describe(table).c_str(), p.describe(indices).c_str(), i);
   if (in.rank() - 1 + at.rank() - batch > kMaxRank) return p.invalid("makes more than %d axes", kMaxRank);
   Shape shape;
   for (int i = 0; i < axis; ++i) shape.push_back(in[i]);
@@ -100,7 +112,8 @@ inline Status prepare_gather(Preparation& p) {
   const int64_t rows = params->batches * params->outer;
   if (params->slice_bits % 8 != 0) {
     params->outer = rows, params->batches = 1;
-    if (batch > 0) return p.error(ErrorCode::unsupported, "batch axes of %s are not supported", p.describe(table).c_str());
+    if (batch > 0)
+      return p.error(ErrorCode::unsupported, "batch axes of %s are not supported", p.describe(table).c_str());
     p.set_kernel([](const KernelArgs& args) {
       KernelArgs all = args;
       all.rows = {0, args.params<GatherParams>().outer};

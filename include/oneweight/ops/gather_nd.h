@@ -16,7 +16,8 @@ struct GatherNdParams {
 struct GatherNd {
   static bool accepts(const NodeTypes& t) { return t.input_count == 2 && accepts_moved<0>(t) && is_index_type(t, 1); }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::gather_nd, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {
+      .code = BuiltinOperator::gather_nd, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS
@@ -25,7 +26,8 @@ inline void gather_nd_kernel(const KernelArgs& args) {
   for (int64_t r = args.rows.begin; r < args.rows.end; ++r) {
     int64_t at = 0;
     if (!p.rows.offset(args.in<std::byte>(1), r, args.run, &at)) return;
-    std::memcpy(args.out<std::byte>(0) + r * p.slice_bytes, args.in<std::byte>(0) + at * p.element, static_cast<size_t>(p.slice_bytes));
+    std::memcpy(args.out<std::byte>(0) + r * p.slice_bytes, args.in<std::byte>(0) + at * p.element,
+                static_cast<size_t>(p.slice_bytes));
   }
 }
 
@@ -36,7 +38,8 @@ ONEWEIGHT_INLINE Status GatherNd::prepare(Preparation& p) {
   if (rank < 1) return p.invalid("%s has no axis of coordinates", p.describe(indices).c_str());
   const int64_t depth = indices.shape[rank - 1];
   if (depth > table.shape.rank())
-    return p.invalid("%s has %lld coordinates a row for %s", p.describe(indices).c_str(), static_cast<long long>(depth), p.describe(table).c_str());
+    return p.invalid("%s has %lld coordinates a row for %s", p.describe(indices).c_str(), static_cast<long long>(depth),
+                     p.describe(table).c_str());
   if (rank - 1 + table.shape.rank() - depth > kMaxRank) return p.invalid("makes more than %d axes", kMaxRank);
   Shape shape;
   for (int i = 0; i < rank - 1; ++i) shape.push_back(indices.shape[i]);

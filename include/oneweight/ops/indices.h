@@ -43,7 +43,8 @@ struct IndexRows {
     for (int i = 0; i < depth; ++i) {
       const int64_t index = load_index(indices, type, r * depth + i);
       if (index < 0 || index >= extents[i]) {
-        run->fail(ErrorCode::invalid_data, "index %lld in row %lld of the indices is outside the %lld entries of axis %d",
+        run->fail(ErrorCode::invalid_data,
+                  "index %lld in row %lld of the indices is outside the %lld entries of axis %d",
                   static_cast<long long>(index), static_cast<long long>(r), static_cast<long long>(extents[i]), i);
         return false;
       }

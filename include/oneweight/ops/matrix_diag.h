@@ -1,4 +1,5 @@
-// MATRIX_DIAG: vectors on the diagonals of square matrices of zeros; MATRIX_SET_DIAG: input 0 with the diagonals of input 1.
+// MATRIX_DIAG: vectors on the diagonals of square matrices of zeros; MATRIX_SET_DIAG: input 0 with the diagonals of
+// input 1.
 #ifndef ONEWEIGHT_OPS_MATRIX_DIAG_H
 #define ONEWEIGHT_OPS_MATRIX_DIAG_H
 
@@ -14,12 +15,16 @@ struct MatrixDiagParams {
 struct MatrixDiag {
   static bool accepts(const NodeTypes& t) { return t.input_count == 1 && accepts_moved<0>(t); }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::matrix_diag, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {
+      .code = BuiltinOperator::matrix_diag, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
 };
 struct MatrixSetDiag {
   static bool accepts(const NodeTypes& t) { return t.input_count == 2 && accepts_moved<0>(t) && t.in(1, t.inputs[0]); }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::matrix_set_diag, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {.code = BuiltinOperator::matrix_set_diag,
+                                .types = "all of whole bytes",
+                                .accepts = &accepts,
+                                .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS
@@ -30,8 +35,10 @@ void matrix_diag_kernel(const KernelArgs& args) {
   const int64_t bytes = p.rows * p.columns * p.element;
   for (int64_t m = args.rows.begin; m < args.rows.end; ++m) {
     std::byte* to = args.out<std::byte>(0) + m * bytes;
-    if (!kSet) std::memset(to, 0, static_cast<size_t>(bytes));
-    else if (args.in<std::byte>(0) != args.out<std::byte>(0)) std::memcpy(to, args.in<std::byte>(0) + m * bytes, static_cast<size_t>(bytes));
+    if (!kSet)
+      std::memset(to, 0, static_cast<size_t>(bytes));
+    else if (args.in<std::byte>(0) != args.out<std::byte>(0))
+      std::memcpy(to, args.in<std::byte>(0) + m * bytes, static_cast<size_t>(bytes));
     const std::byte* diagonal = args.in<std::byte>(kSet ? 1 : 0) + m * p.diagonal * p.element;
     for (int64_t i = 0; i < p.diagonal; ++i)
       std::memcpy(to + i * (p.columns + 1) * p.element, diagonal + i * p.element, static_cast<size_t>(p.element));
@@ -63,7 +70,8 @@ ONEWEIGHT_INLINE Status MatrixSetDiag::prepare(Preparation& p) {
   const Operand &input = p.input(0), &diagonal = p.input(1);
   ONEWEIGHT_RETURN_IF_ERROR(p.expect_rank(input, 2, kMaxRank));
   const int rank = input.shape.rank();
-  bool fits = diagonal.shape.rank() == rank - 1 && diagonal.shape[rank - 2] == std::min(input.shape[rank - 2], input.shape[rank - 1]);
+  bool fits = diagonal.shape.rank() == rank - 1 &&
+              diagonal.shape[rank - 2] == std::min(input.shape[rank - 2], input.shape[rank - 1]);
   for (int i = 0; fits && i < rank - 2; ++i) fits = diagonal.shape[i] == input.shape[i];
   if (!fits) return p.invalid("%s is not the diagonal of %s", p.describe(diagonal).c_str(), p.describe(input).c_str());
   p.allow_in_place(0);

@@ -25,7 +25,8 @@ struct MirrorPadParams {
 struct MirrorPad {
   static bool accepts(const NodeTypes& t) { return t.input_count == 2 && accepts_moved<0>(t); }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::mirror_pad, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {
+      .code = BuiltinOperator::mirror_pad, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS
@@ -43,7 +44,9 @@ inline void mirror_pad_kernel(const KernelArgs& args) {
     }
     const std::byte* from = args.in<std::byte>(0) + line * p.in[last] * size;
     std::byte* to = args.out<std::byte>(0) + row * p.out[last] * size;
-    const auto mirror = [&](int64_t x) { std::memcpy(to + x * size, from + p.source(last, x) * size, static_cast<size_t>(size)); };
+    const auto mirror = [&](int64_t x) {
+      std::memcpy(to + x * size, from + p.source(last, x) * size, static_cast<size_t>(size));
+    };
     for (int64_t x = 0; x < p.before[last]; ++x) mirror(x);
     std::memcpy(to + p.before[last] * size, from, static_cast<size_t>(p.in[last] * size));
     for (int64_t x = p.before[last] + p.in[last]; x < p.out[last]; ++x) mirror(x);
@@ -59,7 +62,8 @@ ONEWEIGHT_INLINE Status MirrorPad::prepare(Preparation& p) {
   const int mode = p.options().get<int8_t>(0, 0);
   if (mode != 0 && mode != 1) return p.invalid("mode %d is neither REFLECT (0) nor SYMMETRIC (1)", mode);
   if (rank < 1 || margins.size() != static_cast<size_t>(2 * rank))
-    return p.invalid("%s has rank %d, but its paddings have %zu numbers", p.describe(input).c_str(), rank, margins.size());
+    return p.invalid("%s has rank %d, but its paddings have %zu numbers", p.describe(input).c_str(), rank,
+                     margins.size());
   MirrorPadParams* params = p.make_params<MirrorPadParams>();
   if (!params) return p.no_memory();
   params->rank = rank, params->edge = mode;
@@ -67,8 +71,9 @@ ONEWEIGHT_INLINE Status MirrorPad::prepare(Preparation& p) {
   for (int i = 0; i < rank; ++i) {
     const int64_t before = margins[2 * i], behind = margins[2 * i + 1], most = input.shape[i] - 1 + mode;
     if (before < 0 || behind < 0 || ((before > 0 || behind > 0) && (before > most || behind > most)))
-      return p.invalid("axis %d of %s can mirror at most %lld elements, not %lld and %lld", i, p.describe(input).c_str(),
-                       static_cast<long long>(std::max<int64_t>(most, 0)), static_cast<long long>(before), static_cast<long long>(behind));
+      return p.invalid("axis %d of %s can mirror at most %lld elements, not %lld and %lld", i,
+                       p.describe(input).c_str(), static_cast<long long>(std::max<int64_t>(most, 0)),
+                       static_cast<long long>(before), static_cast<long long>(behind));
     shape.push_back(input.shape[i] + before + behind);
     params->in[i] = input.shape[i], params->before[i] = before, params->out[i] = shape[i];
   }

@@ -19,7 +19,8 @@ struct Pack {
     return t.input_count >= 1 && tensor_type_bits(t.inputs[0]) >= 8;
   }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::pack, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {
+      .code = BuiltinOperator::pack, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
 };
 
 struct Unpack {
@@ -29,7 +30,8 @@ struct Unpack {
     return t.input_count == 1 && tensor_type_bits(t.inputs[0]) >= 8;
   }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::unpack, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {
+      .code = BuiltinOperator::unpack, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS
@@ -37,19 +39,20 @@ inline void pack_kernel(const KernelArgs& args) {
   const auto& p = args.params<PackParams>();
   for (int64_t row = args.rows.begin; row < args.rows.end; ++row)
     for (int64_t i = 0; i < p.count; ++i)
-      std::memcpy(args.out<std::byte>(0) + (row * p.count + i) * p.run_bytes, args.in<std::byte>(static_cast<int>(i)) + row * p.run_bytes,
-                  static_cast<size_t>(p.run_bytes));
+      std::memcpy(args.out<std::byte>(0) + (row * p.count + i) * p.run_bytes,
+                  args.in<std::byte>(static_cast<int>(i)) + row * p.run_bytes, static_cast<size_t>(p.run_bytes));
 }
 inline void unpack_kernel(const KernelArgs& args) {
   const auto& p = args.params<PackParams>();
   for (int64_t row = args.rows.begin; row < args.rows.end; ++row)
     for (int64_t i = 0; i < p.count; ++i)
-      std::memcpy(args.out<std::byte>(static_cast<int>(i)) + row * p.run_bytes, args.in<std::byte>(0) + (row * p.count + i) * p.run_bytes,
-                  static_cast<size_t>(p.run_bytes));
+      std::memcpy(args.out<std::byte>(static_cast<int>(i)) + row * p.run_bytes,
+                  args.in<std::byte>(0) + (row * p.count + i) * p.run_bytes, static_cast<size_t>(p.run_bytes));
 }
 
 // Parameters and rows for a stack of `part` along `axis`.
-inline Status set_pack_kernel(Preparation& p, KernelFn kernel, const Operand& part, const Shape& shape, int axis, int count) {
+inline Status set_pack_kernel(Preparation& p, KernelFn kernel, const Operand& part, const Shape& shape, int axis,
+                              int count) {
   PackParams* params = p.make_params<PackParams>();
   if (!params) return p.no_memory();
   int64_t element = 0;
@@ -67,7 +70,8 @@ ONEWEIGHT_INLINE Status Pack::prepare(Preparation& p) {
   const int count = p.input_count();
   if (p.options().get<int32_t>(0, count) != count)
     return p.invalid("packs %d values, but has %d inputs", p.options().get<int32_t>(0, count), count);
-  if (first.shape.rank() >= kMaxRank) return p.invalid("%s cannot have more than %d axes", p.describe(first).c_str(), kMaxRank);
+  if (first.shape.rank() >= kMaxRank)
+    return p.invalid("%s cannot have more than %d axes", p.describe(first).c_str(), kMaxRank);
   int axis = 0;
   ONEWEIGHT_RETURN_IF_ERROR(p.normalize_axis(p.options().get<int32_t>(1, 0), first.shape.rank() + 1, &axis));
   for (int i = 0; i < count; ++i) {
@@ -76,7 +80,8 @@ ONEWEIGHT_INLINE Status Pack::prepare(Preparation& p) {
       return p.invalid("%s differs from %s", p.describe(p.input(i)).c_str(), p.describe(first).c_str());
   }
   Shape shape;
-  for (int i = 0; i <= first.shape.rank(); ++i) shape.push_back(i < axis ? first.shape[i] : i == axis ? count : first.shape[i - 1]);
+  for (int i = 0; i <= first.shape.rank(); ++i)
+    shape.push_back(i < axis ? first.shape[i] : i == axis ? count : first.shape[i - 1]);
   ONEWEIGHT_RETURN_IF_ERROR(p.set_output(0, shape));
   return set_pack_kernel(p, &pack_kernel, first, first.shape, axis, count);
 }
@@ -88,7 +93,8 @@ ONEWEIGHT_INLINE Status Unpack::prepare(Preparation& p) {
   int axis = 0;
   ONEWEIGHT_RETURN_IF_ERROR(p.normalize_axis(p.options().get<int32_t>(1, 0), input.shape.rank(), &axis));
   if (p.options().get<int32_t>(0, count) != count || input.shape[axis] != count)
-    return p.invalid("axis %d of %s gives other than %d outputs (num is %d)", axis, p.describe(input).c_str(), count, p.options().get<int32_t>(0, count));
+    return p.invalid("axis %d of %s gives other than %d outputs (num is %d)", axis, p.describe(input).c_str(), count,
+                     p.options().get<int32_t>(0, count));
   Shape shape;
   for (int i = 0; i < input.shape.rank(); ++i)
     if (i != axis) shape.push_back(input.shape[i]);

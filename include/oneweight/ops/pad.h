@@ -9,10 +9,10 @@ namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
 
 struct PadParams {
-  int outer = 0;                     // axes before the last two
+  int outer = 0;  // axes before the last two
   int64_t element = 1;
   int64_t in[kMaxRank] = {}, before[kMaxRank] = {}, out[kMaxRank] = {};  // of all axes; rank is outer + 2
-  bool fill_is_input = false;        // input 2, else `fill`
+  bool fill_is_input = false;                                            // input 2, else `fill`
   std::byte fill[16] = {};
 };
 
@@ -20,7 +20,10 @@ template <bool kV2>
 struct PadBy {
   static bool accepts(const NodeTypes& t) { return accepts_moved<0>(t) && (!kV2 || t.in(2, t.inputs[0])); }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = kV2 ? BuiltinOperator::padv2 : BuiltinOperator::pad, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {.code = kV2 ? BuiltinOperator::padv2 : BuiltinOperator::pad,
+                                .types = "all of whole bytes",
+                                .accepts = &accepts,
+                                .prepare = &prepare};
 };
 using Pad = PadBy<false>;
 using PadV2 = PadBy<true>;
@@ -101,7 +104,8 @@ Status PadBy<kV2>::prepare(Preparation& p) {
   std::vector<int64_t> margins;
   ONEWEIGHT_RETURN_IF_ERROR(p.constant_ints(1, &margins));
   if (margins.size() != static_cast<size_t>(2 * rank))
-    return p.invalid("%s has rank %d, but its paddings have %zu numbers", p.describe(input).c_str(), rank, margins.size());
+    return p.invalid("%s has rank %d, but its paddings have %zu numbers", p.describe(input).c_str(), rank,
+                     margins.size());
   if (kV2 && p.input(2).shape.elements() != 1)
     return p.invalid("the fill value %s is not one element", p.describe(p.input(2)).c_str());
   PadParams* params = p.make_params<PadParams>();
@@ -115,7 +119,8 @@ Status PadBy<kV2>::prepare(Preparation& p) {
   for (int i = 0; i < rank; ++i) {
     const int64_t before = margins[2 * i], behind = margins[2 * i + 1];
     if (before < 0 || behind < 0 || before > (int64_t{1} << 46) || behind > (int64_t{1} << 46))
-      return p.invalid("padding %lld, %lld of axis %d is not valid", static_cast<long long>(before), static_cast<long long>(behind), i);
+      return p.invalid("padding %lld, %lld of axis %d is not valid", static_cast<long long>(before),
+                       static_cast<long long>(behind), i);
     shape.push_back(input.shape[i] + before + behind);
     params->in[lead + i] = input.shape[i];
     params->before[lead + i] = before;
@@ -138,9 +143,11 @@ Status PadBy<kV2>::prepare(Preparation& p) {
   } else {
     std::memcpy(params->fill, real_zero, sizeof(real_zero));
   }
-  p.set_kernel(&pad::kernel, shape.elements() > 0 ? shape.elements(0, std::max(rank - 2, 0)) : 0, rank == 4 ? &pad::input_rows : nullptr);
+  p.set_kernel(&pad::kernel, shape.elements() > 0 ? shape.elements(0, std::max(rank - 2, 0)) : 0,
+               rank == 4 ? &pad::input_rows : nullptr);
   if (!any) p.allow_alias(0);
-  const bool same_scale = input.quantization->scales == output.quantization->scales && input.quantization->zero_points == output.quantization->zero_points;
+  const bool same_scale = input.quantization->scales == output.quantization->scales &&
+                          input.quantization->zero_points == output.quantization->zero_points;
   if (is_zero && rank == 4 && same_scale) p.set_padding(spatial);
   return {};
 }

@@ -1,6 +1,6 @@
 // AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D on NHWC. Only cells inside the image count: means divide by their number,
-// padding never wins a maximum. float; int8, uint8 and int16 (not L2) exactly as TFLite: integer means round halves away
-// from zero, input and output share scale and zero point. Rows: batch * output height + y.
+// padding never wins a maximum. float; int8, uint8 and int16 (not L2) exactly as TFLite: integer means round halves
+// away from zero, input and output share scale and zero point. Rows: batch * output height + y.
 #ifndef ONEWEIGHT_OPS_POOLING_H
 #define ONEWEIGHT_OPS_POOLING_H
 
@@ -14,8 +14,8 @@ enum class Pooling { average, maximum, l2 };
 
 struct PoolingParams {
   ConvGeometry geometry;
-  float low = 0, high = 0;            // float activation
-  int32_t least = 0, most = 0;        // stored values
+  float low = 0, high = 0;      // float activation
+  int32_t least = 0, most = 0;  // stored values
 };
 
 template <Pooling kKind>
@@ -24,14 +24,16 @@ struct PoolBy {
     if (t.input_count != 1 || !t.has_input[0] || !t.out(0, t.inputs[0])) return false;
     const TensorType type = t.inputs[0];
     return type == TensorType::float32 ||
-           (kKind != Pooling::l2 && (type == TensorType::int8 || type == TensorType::uint8 || type == TensorType::int16));
+           (kKind != Pooling::l2 &&
+            (type == TensorType::int8 || type == TensorType::uint8 || type == TensorType::int16));
   }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {
-      .code = kKind == Pooling::average ? BuiltinOperator::average_pool_2d : kKind == Pooling::maximum ? BuiltinOperator::max_pool_2d : BuiltinOperator::l2_pool_2d,
-      .types = kKind == Pooling::l2 ? "float" : "float, int8, uint8, int16",
-      .accepts = &accepts,
-      .prepare = &prepare};
+  static constexpr OpRow row = {.code = kKind == Pooling::average   ? BuiltinOperator::average_pool_2d
+                                        : kKind == Pooling::maximum ? BuiltinOperator::max_pool_2d
+                                                                    : BuiltinOperator::l2_pool_2d,
+                                .types = kKind == Pooling::l2 ? "float" : "float, int8, uint8, int16",
+                                .accepts = &accepts,
+                                .prepare = &prepare};
 };
 using AveragePool2D = PoolBy<Pooling::average>;
 using MaxPool2D = PoolBy<Pooling::maximum>;
@@ -46,8 +48,8 @@ void for_each_pool(const ConvGeometry& g, RowRange rows, const T* in, T* out, Pi
     for (int64_t x = 0; x < g.out_w; ++x) {
       const int64_t x0 = x * g.stride_w - g.pad_left;
       const TapRange xs = taps_inside(x0, g.in_w, g.kernel_w, 1);
-      pixel(in + ((n * g.in_h + y0 + ys.first) * g.in_w + x0 + xs.first) * g.in_c, ys.last - ys.first, xs.last - xs.first,
-            out + (row * g.out_w + x) * g.in_c);
+      pixel(in + ((n * g.in_h + y0 + ys.first) * g.in_w + x0 + xs.first) * g.in_c, ys.last - ys.first,
+            xs.last - xs.first, out + (row * g.out_w + x) * g.in_c);
     }
   }
 }
@@ -110,15 +112,20 @@ HWY_INLINE V pool_start(D d) {
 }
 template <Pooling kKind, class V>
 HWY_INLINE V pool_take(V state, V cell) {
-  if constexpr (kKind == Pooling::maximum) return hn::IfThenElse(hn::Lt(state, cell), cell, state);
-  else if constexpr (kKind == Pooling::l2) return hn::MulAdd(cell, cell, state);
-  else return hn::Add(state, cell);
+  if constexpr (kKind == Pooling::maximum)
+    return hn::IfThenElse(hn::Lt(state, cell), cell, state);
+  else if constexpr (kKind == Pooling::l2)
+    return hn::MulAdd(cell, cell, state);
+  else
+    return hn::Add(state, cell);
 }
 // Joins the states of two rows of cells: summing rows apart keeps large windows accurate.
 template <Pooling kKind, class V>
 HWY_INLINE V pool_join(V a, V b) {
-  if constexpr (kKind == Pooling::maximum) return hn::IfThenElse(hn::Lt(a, b), b, a);
-  else return hn::Add(a, b);
+  if constexpr (kKind == Pooling::maximum)
+    return hn::IfThenElse(hn::Lt(a, b), b, a);
+  else
+    return hn::Add(a, b);
 }
 template <Pooling kKind, class D, class V>
 HWY_INLINE V pool_finish(D d, V state, V count, const PoolingParams& p) {
@@ -135,24 +142,25 @@ void pool_maxima(const KernelArgs& args) {
   const auto& p = args.params<PoolingParams>();
   const ConvGeometry& g = p.geometry;
   const int64_t stride = g.in_w * g.in_c;
-  for_each_pool(g, args.rows, args.in<T>(0), args.out<T>(0), [&](const T* from, int64_t ny, int64_t nx, T* to) HWY_ATTR {
-    const hn::ScalableTag<T> d;
-    const auto n = static_cast<int64_t>(hn::Lanes(d));
-    const auto least = hn::Set(d, static_cast<T>(p.least)), most = hn::Set(d, static_cast<T>(p.most));
-    for (int64_t c = 0; c < g.in_c; c += n) {
-      const auto left = static_cast<size_t>(std::min(n, g.in_c - c));
-      auto best = least;
-      for (int64_t y = 0; y < ny; ++y) {
-        const T* cell = from + y * stride + c;
-        if (static_cast<int64_t>(left) == n) {
-          for (int64_t x = 0; x < nx; ++x, cell += g.in_c) best = hn::Max(best, hn::LoadU(d, cell));
-        } else {
-          for (int64_t x = 0; x < nx; ++x, cell += g.in_c) best = hn::Max(best, hn::LoadN(d, cell, left));
-        }
-      }
-      hn::StoreN(hn::Min(best, most), d, to + c, left);
-    }
-  });
+  for_each_pool(g, args.rows, args.in<T>(0), args.out<T>(0),
+                [&](const T* from, int64_t ny, int64_t nx, T* to) HWY_ATTR {
+                  const hn::ScalableTag<T> d;
+                  const auto n = static_cast<int64_t>(hn::Lanes(d));
+                  const auto least = hn::Set(d, static_cast<T>(p.least)), most = hn::Set(d, static_cast<T>(p.most));
+                  for (int64_t c = 0; c < g.in_c; c += n) {
+                    const auto left = static_cast<size_t>(std::min(n, g.in_c - c));
+                    auto best = least;
+                    for (int64_t y = 0; y < ny; ++y) {
+                      const T* cell = from + y * stride + c;
+                      if (static_cast<int64_t>(left) == n) {
+                        for (int64_t x = 0; x < nx; ++x, cell += g.in_c) best = hn::Max(best, hn::LoadU(d, cell));
+                      } else {
+                        for (int64_t x = 0; x < nx; ++x, cell += g.in_c) best = hn::Max(best, hn::LoadN(d, cell, left));
+                      }
+                    }
+                    hn::StoreN(hn::Min(best, most), d, to + c, left);
+                  }
+                });
 }
 
 template <Pooling kKind>
@@ -160,38 +168,40 @@ void pool_floats(const KernelArgs& args) {
   const auto& p = args.params<PoolingParams>();
   const ConvGeometry& g = p.geometry;
   const int64_t stride = g.in_w * g.in_c;
-  for_each_pool(g, args.rows, args.in<float>(0), args.out<float>(0), [&](const float* from, int64_t ny, int64_t nx, float* to) HWY_ATTR {
-    const hn::ScalableTag<float> d;
-    const auto n = static_cast<int64_t>(hn::Lanes(d));
-    const auto count = hn::Set(d, static_cast<float>(ny * nx));
-    int64_t c = 0;
-    for (; c + 2 * n <= g.in_c; c += 2 * n) {
-      auto total0 = pool_start<kKind>(d), total1 = total0;
-      for (int64_t y = 0; y < ny; ++y) {
-        auto s0 = pool_start<kKind>(d), s1 = s0;
-        const float* cell = from + y * stride + c;
-        for (int64_t x = 0; x < nx; ++x, cell += g.in_c) {
-          s0 = pool_take<kKind>(s0, hn::LoadU(d, cell));
-          s1 = pool_take<kKind>(s1, hn::LoadU(d, cell + n));
-        }
-        total0 = pool_join<kKind>(total0, s0);
-        total1 = pool_join<kKind>(total1, s1);
-      }
-      hn::StoreU(pool_finish<kKind>(d, total0, count, p), d, to + c);
-      hn::StoreU(pool_finish<kKind>(d, total1, count, p), d, to + c + n);
-    }
-    for (; c < g.in_c; c += n) {
-      const auto left = static_cast<size_t>(std::min(n, g.in_c - c));
-      auto total = pool_start<kKind>(d);
-      for (int64_t y = 0; y < ny; ++y) {
-        auto s = pool_start<kKind>(d);
-        const float* cell = from + y * stride + c;
-        for (int64_t x = 0; x < nx; ++x, cell += g.in_c) s = pool_take<kKind>(s, hn::LoadN(d, cell, left));
-        total = pool_join<kKind>(total, s);
-      }
-      hn::StoreN(pool_finish<kKind>(d, total, count, p), d, to + c, left);
-    }
-  });
+  for_each_pool(g, args.rows, args.in<float>(0), args.out<float>(0),
+                [&](const float* from, int64_t ny, int64_t nx, float* to) HWY_ATTR {
+                  const hn::ScalableTag<float> d;
+                  const auto n = static_cast<int64_t>(hn::Lanes(d));
+                  const auto count = hn::Set(d, static_cast<float>(ny * nx));
+                  int64_t c = 0;
+                  for (; c + 2 * n <= g.in_c; c += 2 * n) {
+                    auto total0 = pool_start<kKind>(d), total1 = total0;
+                    for (int64_t y = 0; y < ny; ++y) {
+                      auto s0 = pool_start<kKind>(d), s1 = s0;
+                      const float* cell = from + y * stride + c;
+                      for (int64_t x = 0; x < nx; ++x, cell += g.in_c) {
+                        s0 = pool_take<kKind>(s0, hn::LoadU(d, cell));
+                        s1 = pool_take<kKind>(s1, hn::LoadU(d, cell + n));
+                      }
+                      total0 = pool_join<kKind>(total0, s0);
+                      total1 = pool_join<kKind>(total1, s1);
+                    }
+                    hn::StoreU(pool_finish<kKind>(d, total0, count, p), d, to + c);
+                    hn::StoreU(pool_finish<kKind>(d, total1, count, p), d, to + c + n);
+                  }
+                  for (; c < g.in_c; c += n) {
+                    const auto left = static_cast<size_t>(std::min(n, g.in_c - c));
+                    auto total = pool_start<kKind>(d);
+                    for (int64_t y = 0; y < ny; ++y) {
+                      auto s = pool_start<kKind>(d);
+                      const float* cell = from + y * stride + c;
+                      for (int64_t x = 0; x < nx; ++x, cell += g.in_c)
+                        s = pool_take<kKind>(s, hn::LoadN(d, cell, left));
+                      total = pool_join<kKind>(total, s);
+                    }
+                    hn::StoreN(pool_finish<kKind>(d, total, count, p), d, to + c, left);
+                  }
+                });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -227,16 +237,19 @@ Status PoolBy<kKind>::prepare(Preparation& p) {
   } else if constexpr (kKind != Pooling::l2) {
     if (input.scale() != output.scale() || input.zero_point() != output.zero_point())
       return p.invalid("%s and its output differ in scale (%g, %g) or zero point (%d, %d)", p.describe(input).c_str(),
-                       static_cast<double>(input.scale()), static_cast<double>(output.scale()), input.zero_point(), output.zero_point());
+                       static_cast<double>(input.scale()), static_cast<double>(output.scale()), input.zero_point(),
+                       output.zero_point());
     FusedActivation bounds;
     ONEWEIGHT_RETURN_IF_ERROR(activation_bounds(p, activation, &bounds));
     if (activation != Activation::none && !(output.scale() > 0))
       return p.invalid("%s has a fused activation but no scale", p.describe(output).c_str());
     const auto use = [&]<class T>(T) {
-      if constexpr (kKind == Pooling::average) kernel = &pool_means<T>;
-      else kernel = ONEWEIGHT_KERNEL(p.target(), pool_maxima<T>);
-      const QuantizedRange range = quantized_range(bounds.low, bounds.high, output.scale(), output.zero_point(), std::numeric_limits<T>::min(),
-                                                   std::numeric_limits<T>::max());
+      if constexpr (kKind == Pooling::average)
+        kernel = &pool_means<T>;
+      else
+        kernel = ONEWEIGHT_KERNEL(p.target(), pool_maxima<T>);
+      const QuantizedRange range = quantized_range(bounds.low, bounds.high, output.scale(), output.zero_point(),
+                                                   std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
       params->least = range.low, params->most = range.high;
     };
     if (input.type == TensorType::int8) use(int8_t{});

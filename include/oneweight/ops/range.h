@@ -16,7 +16,8 @@ struct Range {
            (type == TensorType::float32 || type == TensorType::int32 || type == TensorType::int64);
   }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::range, .types = "float, int32, int64", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {
+      .code = BuiltinOperator::range, .types = "float, int32, int64", .accepts = &accepts, .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS
@@ -30,8 +31,11 @@ void range_kernel(const KernelArgs& args) {
   const auto& p = args.params<RangeParams<T>>();
   T* out = args.out<T>(0);
   for (int64_t i = args.rows.begin; i < args.rows.end; ++i) {
-    if constexpr (std::is_floating_point_v<T>) out[i] = p.start + static_cast<T>(i) * p.delta;
-    else out[i] = static_cast<T>(static_cast<uint64_t>(p.start) + static_cast<uint64_t>(i) * static_cast<uint64_t>(p.delta));
+    if constexpr (std::is_floating_point_v<T>)
+      out[i] = p.start + static_cast<T>(i) * p.delta;
+    else
+      out[i] =
+          static_cast<T>(static_cast<uint64_t>(p.start) + static_cast<uint64_t>(i) * static_cast<uint64_t>(p.delta));
   }
 }
 
@@ -42,7 +46,8 @@ Status prepare_range(Preparation& p) {
     const Operand& t = p.input(i);
     if (t.shape.elements() != 1) return p.invalid("%s is not one number", p.describe(t).c_str());
     if (!t.is_constant)
-      return p.error(ErrorCode::unsupported, "needs the value of %s before the run, but it is computed", p.describe(t).c_str());
+      return p.error(ErrorCode::unsupported, "needs the value of %s before the run, but it is computed",
+                     p.describe(t).c_str());
     values[i] = Preparation::load<T>(t.data, 0);
   }
   const T start = values[0], limit = values[1], delta = values[2];
@@ -50,14 +55,20 @@ Status prepare_range(Preparation& p) {
   if (delta == 0 || delta != delta) return p.invalid("its delta is not a step");
   if (delta > 0 ? start < limit : limit < start) {
     if constexpr (std::is_floating_point_v<T>) {
-      const double steps = std::ceil(std::fabs((static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(delta)));
-      if (!(steps < 1e15)) return p.invalid("%g to %g in steps of %g is too long", static_cast<double>(start), static_cast<double>(limit), static_cast<double>(delta));
+      const double steps =
+          std::ceil(std::fabs((static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(delta)));
+      if (!(steps < 1e15))
+        return p.invalid("%g to %g in steps of %g is too long", static_cast<double>(start), static_cast<double>(limit),
+                         static_cast<double>(delta));
       count = static_cast<int64_t>(steps);
     } else {
-      const uint64_t span = delta > 0 ? static_cast<uint64_t>(limit) - static_cast<uint64_t>(start) : static_cast<uint64_t>(start) - static_cast<uint64_t>(limit);
-      const uint64_t step = delta > 0 ? static_cast<uint64_t>(delta) : uint64_t{0} - static_cast<uint64_t>(static_cast<int64_t>(delta));
+      const uint64_t span = delta > 0 ? static_cast<uint64_t>(limit) - static_cast<uint64_t>(start)
+                                      : static_cast<uint64_t>(start) - static_cast<uint64_t>(limit);
+      const uint64_t step =
+          delta > 0 ? static_cast<uint64_t>(delta) : uint64_t{0} - static_cast<uint64_t>(static_cast<int64_t>(delta));
       const uint64_t steps = (span - 1) / step + 1;
-      if (steps > uint64_t{1} << 46) return p.invalid("its %llu elements are too many", static_cast<unsigned long long>(steps));
+      if (steps > uint64_t{1} << 46)
+        return p.invalid("its %llu elements are too many", static_cast<unsigned long long>(steps));
       count = static_cast<int64_t>(steps);
     }
   }

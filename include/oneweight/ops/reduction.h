@@ -1,9 +1,9 @@
 // MEAN, SUM, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, REDUCE_ANY and REDUCE_ALL over the constant axes of input 1 (negative
 // and repeated ones allowed; none: every element by itself).
 // float: rounding errors of long sums are kept, so that a mean over millions of cells stays accurate; the order of
-// additions depends on the shape alone. int32, int64: sums wrap, means truncate toward zero. int8, uint8, int16: exact sums,
-// rescaled in fixed point as TFLite's reference kernel does; products are rescaled at every factor, maxima and minima
-// need equal scales. Nothing to reduce: 0 for SUM, NaN (integers: 0) for MEAN, the identity for the others.
+// additions depends on the shape alone. int32, int64: sums wrap, means truncate toward zero. int8, uint8, int16: exact
+// sums, rescaled in fixed point as TFLite's reference kernel does; products are rescaled at every factor, maxima and
+// minima need equal scales. Nothing to reduce: 0 for SUM, NaN (integers: 0) for MEAN, the identity for the others.
 // Rows: outputs, in blocks of channels where the last axis is kept.
 #ifndef ONEWEIGHT_OPS_REDUCTION_H
 #define ONEWEIGHT_OPS_REDUCTION_H
@@ -57,8 +57,8 @@ struct ReductionGeometry {
 
 struct ReductionParams {
   ReductionGeometry geometry;
-  int64_t block = 1;             // kept elements of `inner` that make a row
-  int64_t blocks = 1;            // of them in each outer output
+  int64_t block = 1;   // kept elements of `inner` that make a row
+  int64_t blocks = 1;  // of them in each outer output
   FixedMultiplier factor;
   int32_t in_zero = 0, out_zero = 0;
 };
@@ -82,13 +82,20 @@ struct Reduce {
     if (t.input_count != 2 || !t.has_input[0] || !t.out(0, t.inputs[0])) return false;
     switch (t.inputs[0]) {
       case TensorType::boolean: return kLogical;
-      case TensorType::float32: case TensorType::int32: case TensorType::int64: case TensorType::int8: case TensorType::uint8: case TensorType::int16:
-        return !kLogical;
+      case TensorType::float32:
+      case TensorType::int32:
+      case TensorType::int64:
+      case TensorType::int8:
+      case TensorType::uint8:
+      case TensorType::int16: return !kLogical;
       default: return false;
     }
   }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = reduction_code(kKind), .types = kLogical ? "bool" : "float, int8, uint8, int16, int32, int64", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {.code = reduction_code(kKind),
+                                .types = kLogical ? "bool" : "float, int8, uint8, int16, int32, int64",
+                                .accepts = &accepts,
+                                .prepare = &prepare};
 };
 using Mean = Reduce<Reduction::mean>;
 using Sum = Reduce<Reduction::sum>;
@@ -105,20 +112,31 @@ inline constexpr int64_t kBlock = 64;
 template <Reduction kKind, class T>
 constexpr T start() {
   using Limits = std::numeric_limits<T>;
-  if constexpr (kKind == Reduction::maximum) return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
-  else if constexpr (kKind == Reduction::minimum) return Limits::has_infinity ? Limits::infinity() : Limits::max();
-  else if constexpr (kKind == Reduction::product || kKind == Reduction::all) return T(1);
-  else return T(0);
+  if constexpr (kKind == Reduction::maximum)
+    return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  else if constexpr (kKind == Reduction::minimum)
+    return Limits::has_infinity ? Limits::infinity() : Limits::max();
+  else if constexpr (kKind == Reduction::product || kKind == Reduction::all)
+    return T(1);
+  else
+    return T(0);
 }
 template <Reduction kKind, class T>
 T take(T state, T cell) {
-  if constexpr (kKind == Reduction::maximum) return state < cell ? cell : state;
-  else if constexpr (kKind == Reduction::minimum) return cell < state ? cell : state;
-  else if constexpr (kKind == Reduction::any) return state || cell;
-  else if constexpr (kKind == Reduction::all) return state && cell;
-  else if constexpr (std::is_floating_point_v<T>) return kKind == Reduction::product ? state * cell : state + cell;
-  else if constexpr (kKind == Reduction::product) return static_cast<T>(static_cast<uint64_t>(state) * static_cast<uint64_t>(cell));
-  else return static_cast<T>(static_cast<uint64_t>(state) + static_cast<uint64_t>(cell));
+  if constexpr (kKind == Reduction::maximum)
+    return state < cell ? cell : state;
+  else if constexpr (kKind == Reduction::minimum)
+    return cell < state ? cell : state;
+  else if constexpr (kKind == Reduction::any)
+    return state || cell;
+  else if constexpr (kKind == Reduction::all)
+    return state && cell;
+  else if constexpr (std::is_floating_point_v<T>)
+    return kKind == Reduction::product ? state * cell : state + cell;
+  else if constexpr (kKind == Reduction::product)
+    return static_cast<T>(static_cast<uint64_t>(state) * static_cast<uint64_t>(cell));
+  else
+    return static_cast<T>(static_cast<uint64_t>(state) + static_cast<uint64_t>(cell));
 }
 
 // Calls finish(state, output) for each output of args.rows, with states of type State folded by fold(state, cell).
@@ -155,8 +173,11 @@ void plain(const KernelArgs& args) {
 template <bool kMean, class T>
 void wide_sum(const KernelArgs& args) {
   const int64_t cells = args.params<ReductionParams>().geometry.cells;
-  run<T, int64_t>(args, 0, [](int64_t s, T x) { return take<Reduction::sum, int64_t>(s, x); },
-                  [&](int64_t s, T* to) { *to = static_cast<T>(!kMean ? s : cells > 0 ? s / cells : 0); });
+  run<T, int64_t>(
+      args, 0, [](int64_t s, T x) { return take<Reduction::sum, int64_t>(s, x); },
+      [&](int64_t s, T* to) {
+        *to = static_cast<T>(!kMean ? s : cells > 0 ? s / cells : 0);
+      });
 }
 
 template <class T>
@@ -169,7 +190,8 @@ template <class T>
 void quantized_sum(const KernelArgs& args) {
   const auto& p = args.params<ReductionParams>();
   const int64_t offset = p.geometry.cells * p.in_zero;
-  run<T, int64_t>(args, 0, [](int64_t s, T x) { return s + x; }, [&](int64_t s, T* to) { *to = rescaled<T>(s - offset, p); });
+  run<T, int64_t>(
+      args, 0, [](int64_t s, T x) { return s + x; }, [&](int64_t s, T* to) { *to = rescaled<T>(s - offset, p); });
 }
 
 struct Product {
@@ -179,29 +201,43 @@ struct Product {
 template <class T>
 void quantized_product(const KernelArgs& args) {
   const auto& p = args.params<ReductionParams>();
-  run<T, Product>(args, Product{}, [&](Product s, T x) {
-    const int32_t real = x - p.in_zero;
-    return Product{s.begun ? multiply_by_quantized_multiplier(int64_t{s.value} * real, p.factor) : real, true};
-  }, [&](Product s, T* to) {
-    const int64_t value = int64_t{multiply_by_quantized_multiplier(int64_t{s.value}, p.factor)} + p.out_zero;
-    *to = static_cast<T>(std::clamp<int64_t>(value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
-  });
+  run<T, Product>(
+      args, Product{},
+      [&](Product s, T x) {
+        const int32_t real = x - p.in_zero;
+        return Product{s.begun ? multiply_by_quantized_multiplier(int64_t{s.value} * real, p.factor) : real, true};
+      },
+      [&](Product s, T* to) {
+        const int64_t value = int64_t{multiply_by_quantized_multiplier(int64_t{s.value}, p.factor)} + p.out_zero;
+        *to = static_cast<T>(std::clamp<int64_t>(value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+      });
 }
 
 template <Reduction kKind>
 KernelFn choose(TensorType type, bool rescale) {
   constexpr bool kSums = kKind == Reduction::mean || kKind == Reduction::sum;
   const auto of = [&]<class T>(T) -> KernelFn {
-    if constexpr (kSums) return rescale ? &quantized_sum<T> : &wide_sum<kKind == Reduction::mean, T>;
-    else if constexpr (kKind == Reduction::product) return rescale ? &quantized_product<T> : &plain<kKind, T>;
-    else return &plain<kKind, T>;
+    if constexpr (kSums)
+      return rescale ? &quantized_sum<T> : &wide_sum<kKind == Reduction::mean, T>;
+    else if constexpr (kKind == Reduction::product)
+      return rescale ? &quantized_product<T> : &plain<kKind, T>;
+    else
+      return &plain<kKind, T>;
   };
   switch (type) {
     case TensorType::int8: return of(int8_t{});
     case TensorType::uint8: return of(uint8_t{});
     case TensorType::int16: return of(int16_t{});
-    case TensorType::int32: if constexpr (kSums) return &wide_sum<kKind == Reduction::mean, int32_t>; else return &plain<kKind, int32_t>;
-    case TensorType::int64: if constexpr (kSums) return &wide_sum<kKind == Reduction::mean, int64_t>; else return &plain<kKind, int64_t>;
+    case TensorType::int32:
+      if constexpr (kSums)
+        return &wide_sum<kKind == Reduction::mean, int32_t>;
+      else
+        return &plain<kKind, int32_t>;
+    case TensorType::int64:
+      if constexpr (kSums)
+        return &wide_sum<kKind == Reduction::mean, int64_t>;
+      else
+        return &plain<kKind, int64_t>;
     default: return nullptr;
   }
 }
@@ -226,16 +262,23 @@ inline Status prepare_reduction(Preparation& p, ReductionParams* params) {
   dense_strides(in, 1, strides);
   ReductionGeometry& g = params->geometry;
   // From the innermost axis out: groups of reduced and of kept axes.
-  struct Group { int64_t extent, stride; bool reduced; } groups[kMaxRank];
+  struct Group {
+    int64_t extent, stride;
+    bool reduced;
+  } groups[kMaxRank];
   int count = 0;
   for (int i = in.rank() - 1; i >= 0; --i) {
     if (in[i] == 1) continue;
-    if (count > 0 && groups[count - 1].reduced == reduced[i]) groups[count - 1].extent *= in[i];
-    else groups[count++] = {in[i], strides[i], reduced[i]};
+    if (count > 0 && groups[count - 1].reduced == reduced[i])
+      groups[count - 1].extent *= in[i];
+    else
+      groups[count++] = {in[i], strides[i], reduced[i]};
   }
   for (int i = 0; i < in.rank(); ++i) {
-    if (!reduced[i]) shape.push_back(in[i]);
-    else if (keep) shape.push_back(1);
+    if (!reduced[i])
+      shape.push_back(in[i]);
+    else if (keep)
+      shape.push_back(1);
   }
   ONEWEIGHT_RETURN_IF_ERROR(p.set_output(0, shape));
   int first = 0;
@@ -281,7 +324,8 @@ inline namespace ONEWEIGHT_ABI {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A sum that stays accurate over millions of addends: every kSpan of them join the rest, whose rounding errors are kept.
+// A sum that stays accurate over millions of addends: every kSpan of them join the rest, whose rounding errors are
+// kept.
 template <class D, class V = hn::Vec<D>>
 struct LongSum {
   static constexpr int kSpan = 16;
@@ -366,7 +410,9 @@ void extreme_floats(const KernelArgs& args) {
   const auto n = static_cast<int64_t>(hn::Lanes(d));
   constexpr bool kMax = kKind == Reduction::maximum;
   const float first = reduction::start<kKind, float>();
-  const auto take = [](V state, V cell) HWY_ATTR { return hn::IfThenElse(kMax ? hn::Lt(state, cell) : hn::Lt(cell, state), cell, state); };
+  const auto take = [](V state, V cell) HWY_ATTR {
+    return hn::IfThenElse(kMax ? hn::Lt(state, cell) : hn::Lt(cell, state), cell, state);
+  };
   for (int64_t row = args.rows.begin; row < args.rows.end; ++row) {
     const int64_t outer = row / p.blocks, begin = row % p.blocks * p.block, end = std::min(begin + p.block, g.inner);
     const float* in = args.in<float>(0) + g.origin(outer);
@@ -376,7 +422,8 @@ void extreme_floats(const KernelArgs& args) {
       g.for_each_run([&](int64_t at) HWY_ATTR {
         int64_t i = 0;
         for (; i + n <= g.run; i += n) best = take(best, hn::LoadU(d, in + at + i));
-        if (i < g.run) best = take(best, hn::LoadNOr(hn::Set(d, first), d, in + at + i, static_cast<size_t>(g.run - i)));
+        if (i < g.run)
+          best = take(best, hn::LoadNOr(hn::Set(d, first), d, in + at + i, static_cast<size_t>(g.run - i)));
       });
       out[0] = kMax ? hn::ReduceMax(d, best) : hn::ReduceMin(d, best);
       continue;
@@ -421,7 +468,8 @@ void channel_sums(const KernelArgs& args) {
           }
         });
       } else {
-        const auto n0 = static_cast<size_t>(std::min(n, count)), n1 = static_cast<size_t>(std::max<int64_t>(count - n, 0));
+        const auto n0 = static_cast<size_t>(std::min(n, count)),
+                   n1 = static_cast<size_t>(std::max<int64_t>(count - n, 0));
         g.for_each_run([&](int64_t at) HWY_ATTR {
           const T* cell = in + at + c;
           for (int64_t r = 0; r < g.run; ++r, cell += g.run_stride) {
@@ -454,44 +502,56 @@ Status Reduce<kKind>::prepare(Preparation& p) {
   const Operand &input = p.input(0), &output = p.output(0);
   const ReductionGeometry& g = params->geometry;
   constexpr bool kSums = kKind == Reduction::mean || kKind == Reduction::sum;
-  const bool small = input.type == TensorType::int8 || input.type == TensorType::uint8 || input.type == TensorType::int16;
+  const bool small =
+      input.type == TensorType::int8 || input.type == TensorType::uint8 || input.type == TensorType::int16;
   const bool rescale = small && (input.quantized() || output.quantized());
   if (rescale && (kSums || kKind == Reduction::product)) {
     if (!(input.scale() > 0) || !(output.scale() > 0))
-      return p.invalid("%s has scale %g, its output %g: both must be above 0", p.describe(input).c_str(), static_cast<double>(input.scale()),
-                       static_cast<double>(output.scale()));
+      return p.invalid("%s has scale %g, its output %g: both must be above 0", p.describe(input).c_str(),
+                       static_cast<double>(input.scale()), static_cast<double>(output.scale()));
     if (input.type == TensorType::int16 && (input.zero_point() != 0 || output.zero_point() != 0))
       return p.invalid("int16 zero points must be 0, not %d and %d", input.zero_point(), output.zero_point());
-    if (g.cells * std::numeric_limits<uint16_t>::max() > (int64_t{1} << 47) || (kSums && g.cells > (int64_t{1} << (input.type == TensorType::int16 ? 15 : 22))))
-      return p.error(ErrorCode::unsupported, "sums of %lld quantised elements are not supported", static_cast<long long>(g.cells));
+    if (g.cells * std::numeric_limits<uint16_t>::max() > (int64_t{1} << 47) ||
+        (kSums && g.cells > (int64_t{1} << (input.type == TensorType::int16 ? 15 : 22))))
+      return p.error(ErrorCode::unsupported, "sums of %lld quantised elements are not supported",
+                     static_cast<long long>(g.cells));
     params->in_zero = input.zero_point(), params->out_zero = output.zero_point();
     const double in_scale = input.scale(), out_scale = output.scale();
-    params->factor = kKind == Reduction::product ? quantize_multiplier(in_scale / std::pow(out_scale, 1.0 / static_cast<double>(std::max<int64_t>(g.cells, 1))))
-                                                 : quantize_multiplier(in_scale / out_scale);
+    params->factor = kKind == Reduction::product
+                         ? quantize_multiplier(
+                               in_scale / std::pow(out_scale, 1.0 / static_cast<double>(std::max<int64_t>(g.cells, 1))))
+                         : quantize_multiplier(in_scale / out_scale);
     if (kKind == Reduction::mean && g.cells > 0) {
       // The division by the number of cells goes into the factor.
       int shift = 0;
       while ((int64_t{2} << shift) <= g.cells) ++shift;
       shift = std::min({shift, 32, 31 + params->factor.shift});
-      params->factor.multiplier = static_cast<int32_t>((static_cast<int64_t>(params->factor.multiplier) << shift) / g.cells);
+      params->factor.multiplier =
+          static_cast<int32_t>((static_cast<int64_t>(params->factor.multiplier) << shift) / g.cells);
       params->factor.shift -= shift;
     }
   } else if (rescale && (input.scale() != output.scale() || input.zero_point() != output.zero_point())) {
     return p.invalid("%s and its output differ in scale (%g, %g) or zero point (%d, %d)", p.describe(input).c_str(),
-                     static_cast<double>(input.scale()), static_cast<double>(output.scale()), input.zero_point(), output.zero_point());
+                     static_cast<double>(input.scale()), static_cast<double>(output.scale()), input.zero_point(),
+                     output.zero_point());
   }
   KernelFn kernel = nullptr;
   if constexpr (kLogical) {
     kernel = &reduction::plain<kKind, bool>;
   } else if (input.type == TensorType::float32) {
-    if constexpr (kSums) kernel = ONEWEIGHT_KERNEL(p.target(), sum_floats<kKind == Reduction::mean>);
-    else if constexpr (kKind == Reduction::maximum || kKind == Reduction::minimum) kernel = ONEWEIGHT_KERNEL(p.target(), extreme_floats<kKind>);
-    else kernel = &reduction::plain<kKind, float>;
+    if constexpr (kSums)
+      kernel = ONEWEIGHT_KERNEL(p.target(), sum_floats<kKind == Reduction::mean>);
+    else if constexpr (kKind == Reduction::maximum || kKind == Reduction::minimum)
+      kernel = ONEWEIGHT_KERNEL(p.target(), extreme_floats<kKind>);
+    else
+      kernel = &reduction::plain<kKind, float>;
   } else {
     kernel = reduction::choose<kKind>(input.type, rescale);
     if constexpr (kSums) {
-      if (rescale && g.inner > 1 && g.cells > 0 && input.type == TensorType::int8) kernel = ONEWEIGHT_KERNEL(p.target(), channel_sums<int8_t>);
-      if (rescale && g.inner > 1 && g.cells > 0 && input.type == TensorType::uint8) kernel = ONEWEIGHT_KERNEL(p.target(), channel_sums<uint8_t>);
+      if (rescale && g.inner > 1 && g.cells > 0 && input.type == TensorType::int8)
+        kernel = ONEWEIGHT_KERNEL(p.target(), channel_sums<int8_t>);
+      if (rescale && g.inner > 1 && g.cells > 0 && input.type == TensorType::uint8)
+        kernel = ONEWEIGHT_KERNEL(p.target(), channel_sums<uint8_t>);
     }
   }
   p.set_kernel(kernel, g.outer * params->blocks);

@@ -9,8 +9,8 @@ inline namespace ONEWEIGHT_ABI {
 
 struct ResizeAxis {
   int64_t in = 1, out = 1;
-  float scale = 1;         // input cells per output cell
-  int64_t scale_10 = 1024; // the same in 1/1024, rounded
+  float scale = 1;          // input cells per output cell
+  int64_t scale_10 = 1024;  // the same in 1/1024, rounded
   bool half_pixel = false;
 };
 struct ResizeGeometry {
@@ -26,11 +26,14 @@ inline Status prepare_resize(Preparation& p, bool align_corners, bool half_pixel
   if (align_corners && half_pixel) return p.invalid("asks for aligned corners and half pixel centres at once");
   std::vector<int64_t> size;
   ONEWEIGHT_RETURN_IF_ERROR(p.constant_ints(1, &size));
-  if (size.size() != 2) return p.invalid("%s has %zu numbers, not height and width", p.describe(p.input(1)).c_str(), size.size());
+  if (size.size() != 2)
+    return p.invalid("%s has %zu numbers, not height and width", p.describe(p.input(1)).c_str(), size.size());
   constexpr int64_t kMax = int64_t{1} << 31;
   for (int i = 0; i < 2; ++i)
-    if (size[i] <= 0 || size[i] >= kMax || input.shape[1 + i] >= kMax || (input.shape[1 + i] <= 0 && input.shape.elements() >= 0 && input.shape[0] > 0))
-      return p.invalid("cannot resize %s to %lld x %lld", p.describe(input).c_str(), static_cast<long long>(size[0]), static_cast<long long>(size[1]));
+    if (size[i] <= 0 || size[i] >= kMax || input.shape[1 + i] >= kMax ||
+        (input.shape[1 + i] <= 0 && input.shape.elements() >= 0 && input.shape[0] > 0))
+      return p.invalid("cannot resize %s to %lld x %lld", p.describe(input).c_str(), static_cast<long long>(size[0]),
+                       static_cast<long long>(size[1]));
   g->batch = input.shape[0];
   g->channels = input.shape[3];
   for (int i = 0; i < 2; ++i) {

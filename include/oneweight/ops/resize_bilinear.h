@@ -21,7 +21,8 @@ struct BilinearTap {
 };
 
 inline BilinearTap float_tap(const ResizeAxis& axis, int64_t at) {
-  const float x = axis.half_pixel ? rounded((static_cast<float>(at) + 0.5f) * axis.scale) - 0.5f : static_cast<float>(at) * axis.scale;
+  const float x = axis.half_pixel ? rounded((static_cast<float>(at) + 0.5f) * axis.scale) - 0.5f
+                                  : static_cast<float>(at) * axis.scale;
   const float floor = std::floor(x);
   BilinearTap tap;
   tap.first = std::clamp<int64_t>(static_cast<int64_t>(floor), 0, axis.in - 1);
@@ -47,10 +48,14 @@ struct ResizeBilinearParams {
 struct ResizeBilinear {
   static bool accepts(const NodeTypes& t) {
     if (t.input_count != 2 || !t.has_input[0] || !t.out(0, t.inputs[0])) return false;
-    return t.inputs[0] == TensorType::float32 || t.inputs[0] == TensorType::int8 || t.inputs[0] == TensorType::uint8 || t.inputs[0] == TensorType::int16;
+    return t.inputs[0] == TensorType::float32 || t.inputs[0] == TensorType::int8 || t.inputs[0] == TensorType::uint8 ||
+           t.inputs[0] == TensorType::int16;
   }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::resize_bilinear, .types = "float, int8, uint8, int16", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {.code = BuiltinOperator::resize_bilinear,
+                                .types = "float, int8, uint8, int16",
+                                .accepts = &accepts,
+                                .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS
@@ -70,7 +75,8 @@ inline void resize_bilinear_int16(const KernelArgs& args) {
       const BilinearTap& tap = p.taps[x];
       const int32_t *left = line + tap.first * c, *right = line + tap.second * c;
       for (int64_t i = 0; i < c; ++i) {
-        const int64_t sum = static_cast<int64_t>(left[i]) * (1024 - tap.weight_10) + static_cast<int64_t>(right[i]) * tap.weight_10;
+        const int64_t sum =
+            static_cast<int64_t>(left[i]) * (1024 - tap.weight_10) + static_cast<int64_t>(right[i]) * tap.weight_10;
         to[i] = static_cast<int16_t>((sum + (sum > 0 ? 1 << 19 : -(1 << 19))) / (1 << 20));
       }
     }
@@ -108,7 +114,8 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // to = a + (b - a) * weight; exactly a where the weight is 0.
-HWY_INLINE void blend_floats(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, float weight, float* HWY_RESTRICT to, int64_t count) {
+HWY_INLINE void blend_floats(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, float weight,
+                             float* HWY_RESTRICT to, int64_t count) {
   const hn::ScalableTag<float> d;
   const auto n = static_cast<int64_t>(hn::Lanes(d));
   const auto w = hn::Set(d, weight);
@@ -125,14 +132,16 @@ HWY_INLINE void blend_floats(const float* HWY_RESTRICT a, const float* HWY_RESTR
 }
 
 // int8: products of 11-bit weights fit 32 bits; rounded once, halves away from zero.
-HWY_INLINE void blend_fixed(const int32_t* HWY_RESTRICT left, const int32_t* HWY_RESTRICT right, int32_t weight, int8_t* HWY_RESTRICT to, int64_t count) {
+HWY_INLINE void blend_fixed(const int32_t* HWY_RESTRICT left, const int32_t* HWY_RESTRICT right, int32_t weight,
+                            int8_t* HWY_RESTRICT to, int64_t count) {
   const hn::ScalableTag<int32_t> d;
   const hn::Rebind<int8_t, decltype(d)> d8;
   const auto n = static_cast<int64_t>(hn::Lanes(d));
   const auto wl = hn::Set(d, 1024 - weight), wr = hn::Set(d, weight), half = hn::Set(d, 1 << 19);
   for (int64_t i = 0; i < count; i += n) {
     const auto left_over = static_cast<size_t>(std::min(n, count - i));
-    const auto sum = hn::Add(hn::Mul(hn::LoadN(d, left + i, left_over), wl), hn::Mul(hn::LoadN(d, right + i, left_over), wr));
+    const auto sum =
+        hn::Add(hn::Mul(hn::LoadN(d, left + i, left_over), wl), hn::Mul(hn::LoadN(d, right + i, left_over), wr));
     const auto magnitude = hn::ShiftRight<20>(hn::Add(hn::Abs(sum), half));
     const auto value = hn::IfThenElse(hn::Lt(sum, hn::Zero(d)), hn::Neg(magnitude), magnitude);
     hn::StoreN(hn::DemoteTo(d8, value), d8, to + i, left_over);
@@ -153,7 +162,8 @@ inline void resize_bilinear_int8(const KernelArgs& args) {
     const auto wa = hn::Set(d, 1024 - y.weight_10), wb = hn::Set(d, y.weight_10);
     for (int64_t i = 0; i < in_line; i += n) {
       const auto left = static_cast<size_t>(std::min(n, in_line - i));
-      const auto a = hn::PromoteTo(d, hn::LoadN(d8, above + i, left)), b = hn::PromoteTo(d, hn::LoadN(d8, below + i, left));
+      const auto a = hn::PromoteTo(d, hn::LoadN(d8, above + i, left)),
+                 b = hn::PromoteTo(d, hn::LoadN(d8, below + i, left));
       hn::StoreN(hn::Add(hn::Mul(a, wa), hn::Mul(b, wb)), d, line + i, left);
     }
     int8_t* to = args.out<int8_t>(0) + row * g.x.out * c;
@@ -164,8 +174,8 @@ inline void resize_bilinear_int8(const KernelArgs& args) {
   }
 }
 
-// uint8: sums of four products, each rounded to float. Products and sums are computed by functions of their own, which the
-// compiler must not merge: fused, they would round elsewhere.
+// uint8: sums of four products, each rounded to float. Products and sums are computed by functions of their own, which
+// the compiler must not merge: fused, they would round elsewhere.
 HWY_NOINLINE inline void scale_bytes(const uint8_t* from, float weight, float* to, int64_t count) {
   const hn::ScalableTag<float> d;
   const hn::Rebind<int32_t, decltype(d)> d32;
@@ -177,7 +187,8 @@ HWY_NOINLINE inline void scale_bytes(const uint8_t* from, float weight, float* t
     hn::StoreN(hn::Mul(hn::ConvertTo(d, hn::PromoteTo(d32, hn::LoadN(d8, from + i, left))), w), d, to + i, left);
   }
 }
-HWY_NOINLINE inline void scale_neighbours(const float* line, const BilinearTap* taps, int64_t width, int64_t c, float* left, float* right) {
+HWY_NOINLINE inline void scale_neighbours(const float* line, const BilinearTap* taps, int64_t width, int64_t c,
+                                          float* left, float* right) {
   const hn::ScalableTag<float> d;
   const auto n = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t x = 0; x < width; ++x) {
@@ -199,7 +210,8 @@ HWY_NOINLINE inline void sum_to_bytes(const float* products, int64_t stride, uin
   for (int64_t i = 0; i < count; i += n) {
     const auto left = static_cast<size_t>(std::min(n, count - i));
     auto sum = hn::Add(hn::LoadN(d, products + i, left), hn::LoadN(d, products + stride + i, left));
-    sum = hn::Add(hn::Add(sum, hn::LoadN(d, products + 2 * stride + i, left)), hn::LoadN(d, products + 3 * stride + i, left));
+    sum = hn::Add(hn::Add(sum, hn::LoadN(d, products + 2 * stride + i, left)),
+                  hn::LoadN(d, products + 3 * stride + i, left));
     hn::StoreN(hn::DemoteTo(d8, hn::ConvertTo(d32, hn::Add(sum, half))), d8, to + i, left);
   }
 }
@@ -258,7 +270,8 @@ inline namespace ONEWEIGHT_ABI {
 ONEWEIGHT_INLINE Status ResizeBilinear::prepare(Preparation& p) {
   ResizeBilinearParams* params = p.make_params<ResizeBilinearParams>();
   if (!params) return p.no_memory();
-  ONEWEIGHT_RETURN_IF_ERROR(prepare_resize(p, p.options().get<bool>(2, false), p.options().get<bool>(3, false), &params->geometry));
+  ONEWEIGHT_RETURN_IF_ERROR(
+      prepare_resize(p, p.options().get<bool>(2, false), p.options().get<bool>(3, false), &params->geometry));
   const ResizeGeometry& g = params->geometry;
   const TensorType type = p.input(0).type;
   const bool fixed = type == TensorType::int8 || type == TensorType::int16;

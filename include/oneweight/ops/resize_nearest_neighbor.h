@@ -16,7 +16,10 @@ inline namespace ONEWEIGHT_ABI {
 struct ResizeNearestNeighbor {
   static bool accepts(const NodeTypes& t) { return t.input_count == 2 && accepts_moved<0>(t); }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::resize_nearest_neighbor, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {.code = BuiltinOperator::resize_nearest_neighbor,
+                                .types = "all of whole bytes",
+                                .accepts = &accepts,
+                                .prepare = &prepare};
 };
 
 struct ResizeNearestNeighborParams {
@@ -30,7 +33,9 @@ struct ResizeNearestNeighborParams {
 namespace resize_nearest {
 template <class T>
 void copy_pixels(const std::byte* from, std::byte* to, const int32_t* columns, int64_t count) {
-  for (int64_t x = 0; x < count; ++x) std::memcpy(to + x * static_cast<int64_t>(sizeof(T)), from + columns[x] * static_cast<int64_t>(sizeof(T)), sizeof(T));
+  for (int64_t x = 0; x < count; ++x)
+    std::memcpy(to + x * static_cast<int64_t>(sizeof(T)), from + columns[x] * static_cast<int64_t>(sizeof(T)),
+                sizeof(T));
 }
 
 inline void kernel(const KernelArgs& args) {

@@ -1,5 +1,5 @@
-// REVERSE_SEQUENCE: turns the first elements of each sequence round, as many as input 1 (int32 or int64, one number a batch)
-// says; checked while running.
+// REVERSE_SEQUENCE: turns the first elements of each sequence round, as many as input 1 (int32 or int64, one number a
+// batch) says; checked while running.
 #ifndef ONEWEIGHT_OPS_REVERSE_SEQUENCE_H
 #define ONEWEIGHT_OPS_REVERSE_SEQUENCE_H
 
@@ -10,7 +10,7 @@ namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
 
 struct ReverseSequenceParams {
-  int64_t time = 0, time_weight = 1;    // extent, and rows between neighbours
+  int64_t time = 0, time_weight = 1;  // extent, and rows between neighbours
   int64_t batch = 0, batch_weight = 1;
   int64_t row_bytes = 0;
   TensorType index_type = TensorType::int32;
@@ -21,7 +21,10 @@ struct ReverseSequence {
     return t.input_count == 2 && accepts_moved<0>(t) && (t.in(1, TensorType::int32) || t.in(1, TensorType::int64));
   }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::reverse_sequence, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {.code = BuiltinOperator::reverse_sequence,
+                                .types = "all of whole bytes",
+                                .accepts = &accepts,
+                                .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS
@@ -31,10 +34,11 @@ inline void reverse_sequence_kernel(const KernelArgs& args) {
     const int64_t t = row / p.time_weight % p.time, b = row / p.batch_weight % p.batch;
     const int64_t length = load_index(args.in<std::byte>(1), p.index_type, b);
     if (length < 0 || length > p.time)
-      return args.run->fail(ErrorCode::invalid_data, "length %lld of sequence %lld is outside [0, %lld]", static_cast<long long>(length),
-                            static_cast<long long>(b), static_cast<long long>(p.time));
+      return args.run->fail(ErrorCode::invalid_data, "length %lld of sequence %lld is outside [0, %lld]",
+                            static_cast<long long>(length), static_cast<long long>(b), static_cast<long long>(p.time));
     const int64_t source = t < length ? row + (length - 1 - 2 * t) * p.time_weight : row;
-    std::memcpy(args.out<std::byte>(0) + row * p.row_bytes, args.in<std::byte>(0) + source * p.row_bytes, static_cast<size_t>(p.row_bytes));
+    std::memcpy(args.out<std::byte>(0) + row * p.row_bytes, args.in<std::byte>(0) + source * p.row_bytes,
+                static_cast<size_t>(p.row_bytes));
   }
 }
 
@@ -47,7 +51,8 @@ ONEWEIGHT_INLINE Status ReverseSequence::prepare(Preparation& p) {
   ONEWEIGHT_RETURN_IF_ERROR(p.normalize_axis(p.options().get<int32_t>(1, 0), in.rank(), &batch));
   if (time == batch) return p.invalid("axis %d is both time and batch", time);
   if (lengths.shape.rank() != 1 || lengths.shape[0] != in[batch])
-    return p.invalid("%s does not have one length for each of axis %d of %s", p.describe(lengths).c_str(), batch, p.describe(input).c_str());
+    return p.invalid("%s does not have one length for each of axis %d of %s", p.describe(lengths).c_str(), batch,
+                     p.describe(input).c_str());
   ONEWEIGHT_RETURN_IF_ERROR(p.set_output(0, in));
   ReverseSequenceParams* params = p.make_params<ReverseSequenceParams>();
   if (!params) return p.no_memory();

@@ -10,7 +10,8 @@ inline namespace ONEWEIGHT_ABI {
 struct ReverseV2 {
   static bool accepts(const NodeTypes& t) { return t.input_count == 2 && accepts_moved<0>(t); }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::reverse_v2, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {
+      .code = BuiltinOperator::reverse_v2, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS

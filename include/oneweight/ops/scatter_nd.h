@@ -1,5 +1,5 @@
-// SCATTER_ND: zeros of the constant shape of input 2, with the slices of input 1 added at the rows (last axis) of input 0;
-// checked while running. Integers wrap; bool: or.
+// SCATTER_ND: zeros of the constant shape of input 2, with the slices of input 1 added at the rows (last axis) of input
+// 0; checked while running. Integers wrap; bool: or.
 #ifndef ONEWEIGHT_OPS_SCATTER_ND_H
 #define ONEWEIGHT_OPS_SCATTER_ND_H
 
@@ -16,14 +16,23 @@ struct ScatterNdParams {
 struct ScatterNd {
   static bool accepts(const NodeTypes& t) {
     switch (t.inputs[1]) {
-      case TensorType::float32: case TensorType::int8: case TensorType::uint8: case TensorType::int16: case TensorType::int32: case TensorType::int64:
+      case TensorType::float32:
+      case TensorType::int8:
+      case TensorType::uint8:
+      case TensorType::int16:
+      case TensorType::int32:
+      case TensorType::int64:
       case TensorType::boolean: break;
       default: return false;
     }
-    return t.input_count == 3 && t.has_input[1] && t.out(0, t.inputs[1]) && (t.in(0, TensorType::int32) || t.in(0, TensorType::int64));
+    return t.input_count == 3 && t.has_input[1] && t.out(0, t.inputs[1]) &&
+           (t.in(0, TensorType::int32) || t.in(0, TensorType::int64));
   }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::scatter_nd, .types = "float, int8, uint8, int16, int32, int64, bool", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {.code = BuiltinOperator::scatter_nd,
+                                .types = "float, int8, uint8, int16, int32, int64, bool",
+                                .accepts = &accepts,
+                                .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS
@@ -38,9 +47,12 @@ void scatter_nd_kernel(const KernelArgs& args) {
     for (int64_t i = 0; i < p.slice; ++i) {
       const T update = Preparation::load<T>(args.in<std::byte>(1), r * p.slice + i);
       T& cell = out[at + i];
-      if constexpr (std::is_same_v<T, bool>) cell = cell || update;
-      else if constexpr (std::is_floating_point_v<T>) cell += update;
-      else cell = static_cast<T>(static_cast<uint64_t>(cell) + static_cast<uint64_t>(update));
+      if constexpr (std::is_same_v<T, bool>)
+        cell = cell || update;
+      else if constexpr (std::is_floating_point_v<T>)
+        cell += update;
+      else
+        cell = static_cast<T>(static_cast<uint64_t>(cell) + static_cast<uint64_t>(update));
     }
   }
 }
@@ -51,7 +63,8 @@ ONEWEIGHT_INLINE Status ScatterNd::prepare(Preparation& p) {
   ONEWEIGHT_RETURN_IF_ERROR(p.expect_rank(indices, 1, kMaxRank));
   std::vector<int64_t> wanted;
   ONEWEIGHT_RETURN_IF_ERROR(p.constant_ints(2, &wanted));
-  if (wanted.size() > static_cast<size_t>(kMaxRank)) return p.invalid("asks for rank %zu, more than %d", wanted.size(), kMaxRank);
+  if (wanted.size() > static_cast<size_t>(kMaxRank))
+    return p.invalid("asks for rank %zu, more than %d", wanted.size(), kMaxRank);
   Shape shape;
   for (int64_t extent : wanted) {
     if (extent < 0) return p.invalid("extent %lld of its shape is negative", static_cast<long long>(extent));
@@ -63,7 +76,8 @@ ONEWEIGHT_INLINE Status ScatterNd::prepare(Preparation& p) {
   for (int i = 0; fits && i < updates.shape.rank(); ++i)
     fits = updates.shape[i] == (i < lead ? indices.shape[i] : shape[i - lead + static_cast<int>(depth)]);
   if (!fits)
-    return p.invalid("%s and %s do not fit the shape %s", p.describe(indices).c_str(), p.describe(updates).c_str(), shape.to_string().c_str());
+    return p.invalid("%s and %s do not fit the shape %s", p.describe(indices).c_str(), p.describe(updates).c_str(),
+                     shape.to_string().c_str());
   ONEWEIGHT_RETURN_IF_ERROR(p.set_output(0, shape));
   ScatterNdParams* params = p.make_params<ScatterNdParams>();
   if (!params) return p.no_memory();

@@ -8,15 +8,19 @@ namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
 
 struct ShapeOf {
-  static bool accepts(const NodeTypes& t) { return t.input_count == 1 && (t.out(0, TensorType::int32) || t.out(0, TensorType::int64)); }
+  static bool accepts(const NodeTypes& t) {
+    return t.input_count == 1 && (t.out(0, TensorType::int32) || t.out(0, TensorType::int64));
+  }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::shape, .types = "all -> int32, int64", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {
+      .code = BuiltinOperator::shape, .types = "all -> int32, int64", .accepts = &accepts, .prepare = &prepare};
 };
 
 struct RankOf {
   static bool accepts(const NodeTypes& t) { return t.input_count == 1 && t.out(0, TensorType::int32); }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::rank, .types = "all -> int32", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {
+      .code = BuiltinOperator::rank, .types = "all -> int32", .accepts = &accepts, .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS
@@ -35,7 +39,8 @@ ONEWEIGHT_INLINE Status ShapeOf::prepare(Preparation& p) {
   if (!values) return p.no_memory();
   for (int i = 0; i < in.rank(); ++i) {
     if (in[i] > std::numeric_limits<int32_t>::max())
-      return p.invalid("extent %lld of %s does not fit int32", static_cast<long long>(in[i]), p.describe(p.input(0)).c_str());
+      return p.invalid("extent %lld of %s does not fit int32", static_cast<long long>(in[i]),
+                       p.describe(p.input(0)).c_str());
     values[i] = static_cast<int32_t>(in[i]);
   }
   p.set_constant_output(0, values);

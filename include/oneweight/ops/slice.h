@@ -10,7 +10,8 @@ inline namespace ONEWEIGHT_ABI {
 
 struct Slice {
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::slice, .types = "all of whole bytes", .accepts = &accepts_moved<0>, .prepare = &prepare};
+  static constexpr OpRow row = {
+      .code = BuiltinOperator::slice, .types = "all of whole bytes", .accepts = &accepts_moved<0>, .prepare = &prepare};
 };
 
 struct MovingSliceParams {
@@ -26,10 +27,11 @@ inline void moving_slice_kernel(const KernelArgs& args) {
   const auto& p = args.params<MovingSliceParams>();
   const std::byte* from = args.in<std::byte>(0);
   for (int i = 0; i < p.rank; ++i) {
-    const int64_t start = p.wide ? Preparation::load<int64_t>(args.in<std::byte>(1), i) : Preparation::load<int32_t>(args.in<std::byte>(1), i);
+    const int64_t start = p.wide ? Preparation::load<int64_t>(args.in<std::byte>(1), i)
+                                 : Preparation::load<int32_t>(args.in<std::byte>(1), i);
     if (start < 0 || start > p.room[i])
-      return args.run->fail(ErrorCode::invalid_data, "start %lld along axis %d is outside [0, %lld]", static_cast<long long>(start), i,
-                            static_cast<long long>(p.room[i]));
+      return args.run->fail(ErrorCode::invalid_data, "start %lld along axis %d is outside [0, %lld]",
+                            static_cast<long long>(start), i, static_cast<long long>(p.room[i]));
     from += start * p.strides[i];
   }
   copy_strided(p.copy, from, args.out<std::byte>(0), args.rows);
@@ -47,8 +49,8 @@ ONEWEIGHT_INLINE Status Slice::prepare(Preparation& p) {
     return p.invalid("%s is neither int32 nor int64", p.describe(begin).c_str());
   const auto rank = static_cast<size_t>(in.rank());
   if ((moving ? begin.shape.elements() : static_cast<int64_t>(starts.size())) != in.rank() || sizes.size() != rank)
-    return p.invalid("%s has rank %d, but its slice has %lld starts and %zu sizes", p.describe(input).c_str(), in.rank(),
-                     static_cast<long long>(begin.shape.elements()), sizes.size());
+    return p.invalid("%s has rank %d, but its slice has %lld starts and %zu sizes", p.describe(input).c_str(),
+                     in.rank(), static_cast<long long>(begin.shape.elements()), sizes.size());
   int64_t element = 0, from[kMaxRank], to[kMaxRank], offset = 0;
   ONEWEIGHT_RETURN_IF_ERROR(element_bytes(p, input, &element));
   dense_strides(in, element, from);

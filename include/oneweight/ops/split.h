@@ -1,5 +1,5 @@
-// SPLIT and SPLIT_V: cuts a tensor along a constant axis, into equal parts, or into parts of the constant sizes of input 1
-// (one may be -1: what is left).
+// SPLIT and SPLIT_V: cuts a tensor along a constant axis, into equal parts, or into parts of the constant sizes of
+// input 1 (one may be -1: what is left).
 #ifndef ONEWEIGHT_OPS_SPLIT_H
 #define ONEWEIGHT_OPS_SPLIT_H
 
@@ -12,7 +12,7 @@ struct SplitParams {
   const int64_t* part_bytes = nullptr;  // of each run of each output
   int32_t input = 0;
   int32_t count = 0;
-  int64_t run_bytes = 0;                // of the input
+  int64_t run_bytes = 0;  // of the input
 };
 
 template <bool kSizes>
@@ -25,7 +25,10 @@ struct SplitBy {
     return true;
   }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = kSizes ? BuiltinOperator::split_v : BuiltinOperator::split, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {.code = kSizes ? BuiltinOperator::split_v : BuiltinOperator::split,
+                                .types = "all of whole bytes",
+                                .accepts = &accepts,
+                                .prepare = &prepare};
 };
 using Split = SplitBy<false>;
 using SplitV = SplitBy<true>;
@@ -57,17 +60,22 @@ Status SplitBy<kSizes>::prepare(Preparation& p) {
     return p.invalid("splits into %d parts, but has %d outputs", p.options().get<int32_t>(0, count), count);
   if constexpr (kSizes) {
     ONEWEIGHT_RETURN_IF_ERROR(p.constant_ints(1, &sizes));
-    if (sizes.size() != static_cast<size_t>(count)) return p.invalid("has %zu sizes, but %d outputs", sizes.size(), count);
+    if (sizes.size() != static_cast<size_t>(count))
+      return p.invalid("has %zu sizes, but %d outputs", sizes.size(), count);
     int64_t sum = 0, rest = -1;
     for (int i = 0; i < count; ++i) {
       if (sizes[i] < -1 || sizes[i] > extent || (sizes[i] == -1 && rest >= 0))
-        return p.invalid("size %lld of part %d of %s is not valid", static_cast<long long>(sizes[i]), i, p.describe(input).c_str());
-      if (sizes[i] == -1) rest = i;
-      else sum += sizes[i];
+        return p.invalid("size %lld of part %d of %s is not valid", static_cast<long long>(sizes[i]), i,
+                         p.describe(input).c_str());
+      if (sizes[i] == -1)
+        rest = i;
+      else
+        sum += sizes[i];
     }
     if (rest >= 0 && sum <= extent) sizes[rest] = extent - sum, sum = extent;
     if (sum != extent)
-      return p.invalid("its parts have %lld elements along axis %d of %s", static_cast<long long>(sum), axis, p.describe(input).c_str());
+      return p.invalid("its parts have %lld elements along axis %d of %s", static_cast<long long>(sum), axis,
+                       p.describe(input).c_str());
   } else {
     if (count == 0 || extent % count != 0)
       return p.invalid("axis %d of %s cannot be cut into %d equal parts", axis, p.describe(input).c_str(), count);

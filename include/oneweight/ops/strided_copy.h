@@ -86,7 +86,8 @@ void copy_plane(const std::byte* from, std::byte* to, const int64_t* extents, co
     }
   }
 }
-inline void copy_plane_of_runs(int64_t run, const std::byte* from, std::byte* to, const int64_t* extents, const int64_t* fs, const int64_t* ts) {
+inline void copy_plane_of_runs(int64_t run, const std::byte* from, std::byte* to, const int64_t* extents,
+                               const int64_t* fs, const int64_t* ts) {
   for (int64_t a = 0; a < extents[0]; ++a)
     for (int64_t b = 0; b < extents[1]; ++b)
       std::memcpy(to + a * ts[0] + b * ts[1], from + a * fs[0] + b * fs[1], static_cast<size_t>(run));
@@ -153,7 +154,8 @@ inline void dense_strides(const Shape& shape, int64_t element, int64_t* strides)
 inline Status element_bytes(const Preparation& p, const Operand& t, int64_t* bytes) {
   *bytes = tensor_type_bits(t.type) / 8;
   if (*bytes > 0) return {};
-  return p.error(ErrorCode::unsupported, "%s: elements of less than a byte or of no fixed size are not supported", p.describe(t).c_str());
+  return p.error(ErrorCode::unsupported, "%s: elements of less than a byte or of no fixed size are not supported",
+                 p.describe(t).c_str());
 }
 
 inline Status set_strided_copy(Preparation& p, const StridedCopy& copy) {

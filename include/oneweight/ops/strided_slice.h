@@ -11,7 +11,10 @@ inline namespace ONEWEIGHT_ABI {
 
 struct StridedSlice {
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::strided_slice, .types = "all of whole bytes", .accepts = &accepts_moved<0>, .prepare = &prepare};
+  static constexpr OpRow row = {.code = BuiltinOperator::strided_slice,
+                                .types = "all of whole bytes",
+                                .accepts = &accepts_moved<0>,
+                                .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS
@@ -64,13 +67,17 @@ ONEWEIGHT_INLINE Status StridedSlice::prepare(Preparation& p) {
     const int64_t least = step > 0 ? 0 : -1, most = step > 0 ? extent : extent - 1;
     const auto clamped = [&](int64_t at) { return std::clamp(at, least, std::max(most, least)); };
     if (shrink_mask & bit) {
-      const int64_t at = (begin_mask & bit) ? (step > 0 ? 0 : extent - 1) : begins[i] < 0 ? begins[i] + extent : begins[i];
+      const int64_t at = (begin_mask & bit) ? (step > 0 ? 0 : extent - 1)
+                         : begins[i] < 0    ? begins[i] + extent
+                                            : begins[i];
       if (at < 0 || at >= extent)
-        return p.invalid("index %lld along axis %d lies outside %s", static_cast<long long>(begins[i]), axis, p.describe(input).c_str());
+        return p.invalid("index %lld along axis %d lies outside %s", static_cast<long long>(begins[i]), axis,
+                         p.describe(input).c_str());
       offset += at * strides[axis++];
       continue;
     }
-    const int64_t begin = (begin_mask & bit) ? (step > 0 ? 0 : extent - 1) : clamped(begins[i] < 0 ? begins[i] + extent : begins[i]);
+    const int64_t begin =
+        (begin_mask & bit) ? (step > 0 ? 0 : extent - 1) : clamped(begins[i] < 0 ? begins[i] + extent : begins[i]);
     int64_t end = 0;
     if (end_mask & bit) {
       end = step > 0 ? extent : -1;
@@ -79,7 +86,9 @@ ONEWEIGHT_INLINE Status StridedSlice::prepare(Preparation& p) {
     } else {
       end = clamped(ends[i] < 0 ? ends[i] + extent : ends[i]);
     }
-    const int64_t length = step > 0 ? end - begin : begin - end, stride = step > 0 ? step : step == INT64_MIN ? INT64_MAX : -step;
+    const int64_t length = step > 0 ? end - begin : begin - end, stride = step > 0            ? step
+                                                                          : step == INT64_MIN ? INT64_MAX
+                                                                                              : -step;
     const int64_t size = length <= 0 ? 0 : (length - 1) / stride + 1;
     if (size > 0) offset += begin * strides[axis];
     push(size, size > 1 ? step * strides[axis] : 0);

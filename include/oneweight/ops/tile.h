@@ -10,7 +10,8 @@ inline namespace ONEWEIGHT_ABI {
 struct Tile {
   static bool accepts(const NodeTypes& t) { return t.input_count == 2 && accepts_moved<0>(t); }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::tile, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {
+      .code = BuiltinOperator::tile, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS
@@ -26,7 +27,8 @@ ONEWEIGHT_INLINE Status Tile::prepare(Preparation& p) {
   for (int i = 0; i < rank; ++i) {
     int64_t extent = 0;
     if (times[i] < 0 || !checked_multiply(input.shape[i], times[i], &extent))
-      return p.invalid("cannot repeat axis %d of %s %lld times", i, p.describe(input).c_str(), static_cast<long long>(times[i]));
+      return p.invalid("cannot repeat axis %d of %s %lld times", i, p.describe(input).c_str(),
+                       static_cast<long long>(times[i]));
     shape.push_back(extent);
   }
   ONEWEIGHT_RETURN_IF_ERROR(p.set_output(0, shape));

@@ -1,5 +1,5 @@
-// TOPK_V2: the k (constant) largest elements of each line of the last axis, largest first, and their indices. Equal ones keep
-// their order; NaN counts as smallest.
+// TOPK_V2: the k (constant) largest elements of each line of the last axis, largest first, and their indices. Equal
+// ones keep their order; NaN counts as smallest.
 #ifndef ONEWEIGHT_OPS_TOPK_V2_H
 #define ONEWEIGHT_OPS_TOPK_V2_H
 
@@ -17,13 +17,22 @@ struct TopKParams {
 struct TopKV2 {
   static bool accepts(const NodeTypes& t) {
     switch (t.inputs[0]) {
-      case TensorType::float32: case TensorType::int8: case TensorType::uint8: case TensorType::int16: case TensorType::int32: case TensorType::int64: break;
+      case TensorType::float32:
+      case TensorType::int8:
+      case TensorType::uint8:
+      case TensorType::int16:
+      case TensorType::int32:
+      case TensorType::int64: break;
       default: return false;
     }
-    return t.input_count == 2 && t.has_input[0] && t.out(0, t.inputs[0]) && (t.out(1, TensorType::int32) || t.out(1, TensorType::int16));
+    return t.input_count == 2 && t.has_input[0] && t.out(0, t.inputs[0]) &&
+           (t.out(1, TensorType::int32) || t.out(1, TensorType::int16));
   }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::topk_v2, .types = "float, int8, uint8, int16, int32, int64", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {.code = BuiltinOperator::topk_v2,
+                                .types = "float, int8, uint8, int16, int32, int64",
+                                .accepts = &accepts,
+                                .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS
@@ -57,7 +66,8 @@ ONEWEIGHT_INLINE Status TopKV2::prepare(Preparation& p) {
   const int64_t extent = input.shape[last];
   const bool narrow = p.output(1).type == TensorType::int16;
   if (k.size() != 1 || k[0] < 0 || k[0] > extent)
-    return p.invalid("k %lld does not fit %s", k.empty() ? 0LL : static_cast<long long>(k[0]), p.describe(input).c_str());
+    return p.invalid("k %lld does not fit %s", k.empty() ? 0LL : static_cast<long long>(k[0]),
+                     p.describe(input).c_str());
   if (extent > (narrow ? std::numeric_limits<int16_t>::max() : std::numeric_limits<int32_t>::max()))
     return p.invalid("the last axis of %s is too long for its indices", p.describe(input).c_str());
   Shape shape = input.shape;
@@ -67,7 +77,9 @@ ONEWEIGHT_INLINE Status TopKV2::prepare(Preparation& p) {
   TopKParams* params = p.make_params<TopKParams>();
   if (!params) return p.no_memory();
   *params = {k[0], extent};
-  const auto of = [&]<class T>(T) -> KernelFn { return narrow ? &top_k_kernel<T, int16_t> : &top_k_kernel<T, int32_t>; };
+  const auto of = [&]<class T>(T) -> KernelFn {
+    return narrow ? &top_k_kernel<T, int16_t> : &top_k_kernel<T, int32_t>;
+  };
   KernelFn kernel = nullptr;
   switch (input.type) {
     case TensorType::float32: kernel = of(float{}); break;

@@ -9,7 +9,10 @@ inline namespace ONEWEIGHT_ABI {
 
 struct Transpose {
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::transpose, .types = "all of whole bytes", .accepts = &accepts_moved<0>, .prepare = &prepare};
+  static constexpr OpRow row = {.code = BuiltinOperator::transpose,
+                                .types = "all of whole bytes",
+                                .accepts = &accepts_moved<0>,
+                                .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS

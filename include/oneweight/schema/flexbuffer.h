@@ -1,4 +1,5 @@
-// Numbers out of a flexbuffer map, the form of many custom operators' options. Reads by hand, and nothing outside the bytes.
+// Numbers out of a flexbuffer map, the form of many custom operators' options. Reads by hand, and nothing outside the
+// bytes.
 #ifndef ONEWEIGHT_SCHEMA_FLEXBUFFER_H
 #define ONEWEIGHT_SCHEMA_FLEXBUFFER_H
 
@@ -44,7 +45,8 @@ class FlexMap {
 
  private:
   // Value types of the format.
-  static constexpr uint64_t kInt = 1, kUint = 2, kReal = 3, kIndirectInt = 6, kIndirectUint = 7, kIndirectReal = 8, kMap = 9, kBool = 26;
+  static constexpr uint64_t kInt = 1, kUint = 2, kReal = 3, kIndirectInt = 6, kIndirectUint = 7, kIndirectReal = 8,
+                            kMap = 9, kBool = 26;
   struct Number {
     bool is_real = false;
     int64_t whole = 0;
@@ -70,17 +72,20 @@ class FlexMap {
     width_ = width;
     if (elements_ < 3 * width) return false;
     uint64_t keys = 0;
-    return load(elements_ - width, width, &count_) && load(elements_ - 2 * width, width, &key_width_) && is_width(key_width_) &&
-           follow(elements_ - 3 * width, width, &keys_) && keys_ >= key_width_ && load(keys_ - key_width_, key_width_, &keys) &&
-           keys == count_ && count_ <= bytes_.size() / (width + 1) && elements_ + count_ * (width + 1) <= bytes_.size();
+    return load(elements_ - width, width, &count_) && load(elements_ - 2 * width, width, &key_width_) &&
+           is_width(key_width_) && follow(elements_ - 3 * width, width, &keys_) && keys_ >= key_width_ &&
+           load(keys_ - key_width_, key_width_, &keys) && keys == count_ && count_ <= bytes_.size() / (width + 1) &&
+           elements_ + count_ * (width + 1) <= bytes_.size();
   }
   bool find(std::string_view name, Number* number) const {
     for (uint64_t i = 0; i < count_; ++i) {
       size_t key = 0;
       if (!follow(keys_ + static_cast<size_t>(i * key_width_), key_width_, &key)) return false;
-      if (bytes_.size() - key <= name.size() || std::memcmp(bytes_.data() + key, name.data(), name.size()) != 0 || byte_at(key + name.size()) != 0)
+      if (bytes_.size() - key <= name.size() || std::memcmp(bytes_.data() + key, name.data(), name.size()) != 0 ||
+          byte_at(key + name.size()) != 0)
         continue;
-      return read(elements_ + static_cast<size_t>(i * width_), byte_at(elements_ + static_cast<size_t>(count_ * width_ + i)), number);
+      return read(elements_ + static_cast<size_t>(i * width_),
+                  byte_at(elements_ + static_cast<size_t>(count_ * width_ + i)), number);
     }
     return false;
   }
