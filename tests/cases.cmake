@@ -38,6 +38,14 @@ oneweight_program_test("inspect" 0 "FULLY_CONNECTED" inspect "${ONEWEIGHT_SMALL_
 oneweight_program_test("run" 0 "output 0" run "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --input "${ONEWEIGHT_SMALL_MODEL}/in_0.npy")
 oneweight_program_test("an input of another type" 3 "has type int8, the array float32" run
                        "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --input "${ONEWEIGHT_TEST_DATA}/models/tflm_hello_world_float/in_0.npy")
+oneweight_program_test("a truncated input" 3 "truncated.npy: it is truncated" run "${ONEWEIGHT_SMALL_MODEL}/model.tflite"
+                       --input "${CMAKE_CURRENT_SOURCE_DIR}/wrong_cases/truncated.npy")
+oneweight_program_test("an input of another shape" 3 "has shape .1, 1., the array" run "${ONEWEIGHT_SMALL_MODEL}/model.tflite"
+                       --input "${ONEWEIGHT_TEST_DATA}/models/tflm_micro_speech/in_0.npy")
+oneweight_program_test("resize" 0 "int8 .3, 1." run "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --resize 0=3,1)
+oneweight_program_test("a tensor by name" 0 "tensor 'StatefulPartitionedCall:0'" run "${ONEWEIGHT_SMALL_MODEL}/model.tflite"
+                       --keep StatefulPartitionedCall:0)
+oneweight_program_test("verify with a filter" 0 "1 passed, 0 failed, 0 skipped" verify "${ONEWEIGHT_TEST_DATA}" --filter hello_world_int8)
 oneweight_program_test("benchmark" 0 "median_ms.*p95_ms.*open_ms.*cold_ms.*forecast_bytes" benchmark
                        "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --runs 5 --json)
 oneweight_program_test("memory" 0 "forecast_bytes.*plan_bytes.*base_rss_bytes.*contexts.*file_backed_bytes" memory
