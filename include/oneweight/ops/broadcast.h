@@ -48,18 +48,26 @@ BroadcastPlan<N> plan_broadcast(const Shape& output, const Shape* const (&inputs
   return plan;
 }
 
-// Calls row(output index, input indices, count, inner strides) for each innermost run of the output.
+// Calls row(output index, input indices, count, inner strides) for each innermost run of the output elements
+// [begin, end), cut where the range begins or ends inside a run.
 template <int N, class Row>
-void for_each_run(const BroadcastPlan<N>& plan, Row row) {
-  int64_t index[kMaxRank] = {}, at[N] = {}, out = 0, runs = 1;
+void for_each_run(const BroadcastPlan<N>& plan, int64_t begin, int64_t end, Row row) {
+  if (end <= begin) return;
   const int inner = plan.rank - 1;
-  for (int i = 0; i < inner; ++i) runs *= plan.extents[i];
-  const int64_t count = plan.rank > 0 ? plan.extents[inner] : 1;
-  int64_t step[N] = {};
+  const int64_t length = plan.rank > 0 ? plan.extents[inner] : 1;
+  int64_t index[kMaxRank] = {}, at[N] = {}, step[N] = {};
   for (int n = 0; n < N && plan.rank > 0; ++n) step[n] = plan.strides[n][inner];
-  if (count == 0) return;
-  for (int64_t r = 0; r < runs; ++r, out += count) {
-    row(out, at, count, step);
+  int64_t run = begin / length;
+  for (int i = inner - 1; i >= 0; --i) {
+    index[i] = run % plan.extents[i];
+    run /= plan.extents[i];
+    for (int n = 0; n < N; ++n) at[n] += index[i] * plan.strides[n][i];
+  }
+  for (int64_t out = begin / length * length; out < end; out += length) {
+    const int64_t first = out < begin ? begin - out : 0, last = out + length > end ? end - out : length;
+    int64_t start[N];
+    for (int n = 0; n < N; ++n) start[n] = at[n] + first * step[n];
+    row(out + first, start, last - first, step);
     for (int i = inner - 1; i >= 0; --i) {
       for (int n = 0; n < N; ++n) at[n] += plan.strides[n][i];
       if (++index[i] < plan.extents[i]) break;
@@ -67,6 +75,12 @@ void for_each_run(const BroadcastPlan<N>& plan, Row row) {
       index[i] = 0;
     }
   }
+}
+template <int N, class Row>
+void for_each_run(const BroadcastPlan<N>& plan, Row row) {
+  int64_t elements = 1;
+  for (int i = 0; i < plan.rank; ++i) elements *= plan.extents[i];
+  for_each_run(plan, 0, elements, row);
 }
 
 // Kernel of a binary operator: out[i] = F::apply(a[i], b[i], args) with broadcasting. Params: any struct with `broadcast`.

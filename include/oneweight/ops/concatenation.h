@@ -53,7 +53,6 @@ inline void concatenation_kernel(const KernelArgs& args) {
     }
   }
 }
-inline RowRange same_rows(const void*, RowRange rows) { return rows; }
 
 ONEWEIGHT_INLINE Status Concatenation::prepare(Preparation& p) {
   ONEWEIGHT_RETURN_IF_ERROR(p.expect_operands(1, 1 << 20));

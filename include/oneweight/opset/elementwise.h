@@ -1,4 +1,10 @@
 // Arithmetic, activations and conversions element by element. (Included once per target: see opset/all.h.)
+#include "oneweight/ops/add.h"
+#include "oneweight/ops/prelu.h"
+#include "oneweight/ops/quantize.h"
+#include "oneweight/ops/relu.h"
+#include "oneweight/ops/softmax.h"
+#include "oneweight/ops/unary.h"
 
 #ifndef ONEWEIGHT_OPSET_ELEMENTWISE_H
 #define ONEWEIGHT_OPSET_ELEMENTWISE_H
@@ -7,7 +13,9 @@
 namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
 namespace opset {
-using Elementwise = OpSet<>;
+using Elementwise =
+    OpSet<Add, Sub, Mul, Relu, Relu6, ReluN1To1, Relu0To1, LeakyRelu, Prelu, Softmax, LogSoftmax, Quantize, Dequantize, WidenHalf,
+          Logistic, Tanh, HardSwish, Exp, Log, Sqrt, Rsqrt, Square, Abs, Neg, Sin, Cos, Floor, Ceil, Round, Sign, Elu, Gelu>;
 }  // namespace opset
 }  // namespace ONEWEIGHT_ABI
 }  // namespace oneweight

@@ -1,0 +1,228 @@
+// ADD, SUB and MUL with numpy broadcasting to rank 8 and a fused activation (none, relu, relu6, relu_n1_to_1).
+// Float, half (in float), int32 and int64 (wrapping), complex64; int8, uint8, int16 bit-exact with TFLite's reference
+// kernels: for sums both operands are scaled by 2^20 (int16: 2^15) over twice the larger scale, added, and
+// scaled to the output; for products (q1 - z1)(q2 - z2) is scaled once. NaN passes the activation. In place where
+// an operand has the output's shape.
+#ifndef ONEWEIGHT_OPS_ADD_H
+#define ONEWEIGHT_OPS_ADD_H
+
+#include <complex>
+
+#include "oneweight/base/fixed_point.h"
+#include "oneweight/ops/broadcast.h"
+#include "oneweight/ops/elementwise.h"
+
+namespace oneweight {
+inline namespace ONEWEIGHT_ABI {
+
+struct SumParams {
+  BroadcastPlan<2> broadcast;
+  ElementRows elements;
+  FusedActivation activation;        // float
+  int64_t low = 0, high = 0;         // stored bounds of integer types
+  int32_t zero_point[2] = {}, out_zero_point = 0;
+  int32_t left_shift = 0;
+  FixedMultiplier factor[2], out_factor;
+};
+
+enum class SumKind { add, sub, mul };
+
+template <SumKind kKind>
+struct Sum2 {
+  static bool accepts(const NodeTypes& t) {
+    if (t.input_count != 2 || t.inputs[0] != t.inputs[1] || !t.out(0, t.inputs[0])) return false;
+    switch (t.inputs[0]) {
+      case TensorType::float32: case TensorType::float16: case TensorType::int8: case TensorType::uint8: case TensorType::int16:
+      case TensorType::int32: case TensorType::int64: case TensorType::uint32: case TensorType::complex64: return true;
+      default: return false;
+    }
+  }
+  static Status prepare(Preparation& p);
+  static constexpr OpRow row = {.code = kKind == SumKind::add   ? BuiltinOperator::add
+                                        : kKind == SumKind::sub ? BuiltinOperator::sub
+                                                                : BuiltinOperator::mul,
+                                .types = "float, half, int8, uint8, int16, int32, int64", .accepts = &accepts, .prepare = &prepare};
+};
+using Add = Sum2<SumKind::add>;
+using Sub = Sum2<SumKind::sub>;
+using Mul = Sum2<SumKind::mul>;
+
+}  // namespace ONEWEIGHT_ABI
+}  // namespace oneweight
+
+#endif  // ONEWEIGHT_OPS_ADD_H
+
+#if ONEWEIGHT_HAS_KERNELS
+#if defined(ONEWEIGHT_OPS_ADD_TARGET) == defined(HWY_TARGET_TOGGLE)
+#ifdef ONEWEIGHT_OPS_ADD_TARGET
+#undef ONEWEIGHT_OPS_ADD_TARGET
+#else
+#define ONEWEIGHT_OPS_ADD_TARGET
+#endif
+
+#include "oneweight/simd/elementwise-inl.h"
+#include "oneweight/simd/requantize-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace oneweight {
+inline namespace ONEWEIGHT_ABI {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <SumKind kKind>
+void sum_float_kernel(const KernelArgs& args) {
+  const auto& p = args.params<SumParams>();
+  const float *a = args.in<float>(0), *b = args.in<float>(1);
+  float* out = args.out<float>(0);
+  for_each_run(p.broadcast, p.elements.begin(args.rows), p.elements.end(args.rows), [&](int64_t o, const int64_t* at, int64_t count, const int64_t* step) HWY_ATTR {
+    map_floats(a + at[0], step[0], b + at[1], step[1], out + o, static_cast<size_t>(count), [&p](auto d, auto x, auto y) HWY_ATTR {
+      const auto z = kKind == SumKind::add ? hn::Add(x, y) : kKind == SumKind::sub ? hn::Sub(x, y) : hn::Mul(x, y);
+      auto clamped = clamp_keep_nan(d, z, hn::Set(d, p.activation.low), hn::Set(d, p.activation.high));
+      if (p.activation.after == FusedActivation::hard_swish) {
+        const auto gate = clamp_keep_nan(d, hn::Add(clamped, hn::Set(d, 3.0f)), hn::Zero(d), hn::Set(d, 6.0f));
+        clamped = hn::Mul(clamped, hn::Mul(gate, hn::Set(d, 1.0f / 6)));
+      }
+      return clamped;
+    });
+  });
+}
+
+// One vector of stored results from two of operands, as int32.
+template <SumKind kKind, class D, class V = hn::Vec<D>>
+HWY_INLINE V sum_quantized(D d, const SumParams& p, V x, V y) {
+  x = hn::Sub(x, hn::Set(d, p.zero_point[0]));
+  y = hn::Sub(y, hn::Set(d, p.zero_point[1]));
+  V z;
+  if constexpr (kKind == SumKind::mul) {
+    z = requantize(d, hn::Mul(x, y), p.out_factor);
+  } else {
+    x = requantize(d, hn::ShiftLeftSame(x, p.left_shift), p.factor[0]);
+    y = requantize(d, hn::ShiftLeftSame(y, p.left_shift), p.factor[1]);
+    z = requantize(d, kKind == SumKind::add ? hn::Add(x, y) : hn::Sub(x, y), p.out_factor);
+  }
+  z = hn::Add(z, hn::Set(d, p.out_zero_point));
+  return hn::Min(hn::Max(z, hn::Set(d, static_cast<int32_t>(p.low))), hn::Set(d, static_cast<int32_t>(p.high)));
+}
+
+// T: int8_t, uint8_t or int16_t.
+template <SumKind kKind, class T>
+void sum_quantized_kernel(const KernelArgs& args) {
+  const auto& p = args.params<SumParams>();
+  const T *a = args.in<T>(0), *b = args.in<T>(1);
+  T* out = args.out<T>(0);
+  const hn::ScalableTag<int32_t> d;
+  const hn::Rebind<T, decltype(d)> dt;
+  const auto n = static_cast<int64_t>(hn::Lanes(d));
+  for_each_run(p.broadcast, p.elements.begin(args.rows), p.elements.end(args.rows), [&](int64_t o, const int64_t* at, int64_t count, const int64_t* step) HWY_ATTR {
+    const auto load = [&](const T* from, int64_t stride, int64_t i, int64_t left) HWY_ATTR {
+      if (stride == 0) return hn::Set(d, *from);
+      if (left >= n) return hn::PromoteTo(d, hn::LoadU(dt, from + i));
+      return hn::PromoteTo(d, hn::LoadN(dt, from + i, static_cast<size_t>(left)));
+    };
+    for (int64_t i = 0; i < count; i += n) {
+      const int64_t left = count - i;
+      const auto z = sum_quantized<kKind>(d, p, load(a + at[0], step[0], i, left), load(b + at[1], step[1], i, left));
+      const auto narrow = hn::DemoteTo(dt, z);
+      if (left >= n) hn::StoreU(narrow, dt, out + o + i);
+      else hn::StoreN(narrow, dt, out + o + i, static_cast<size_t>(left));
+    }
+  });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ONEWEIGHT_ABI
+}  // namespace oneweight
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace oneweight {
+inline namespace ONEWEIGHT_ABI {
+
+// Types that are rarely hot, in plain loops. T: half, int32_t, int64_t, uint32_t, std::complex<float>.
+template <SumKind kKind, class T>
+void sum_plain_kernel(const KernelArgs& args) {
+  const auto& p = args.params<SumParams>();
+  const auto combine = [&](T a, T b) -> T {
+    if constexpr (std::is_same_v<T, half>) {
+      const float x = half_to_float(a), y = half_to_float(b);
+      float z = kKind == SumKind::add ? x + y : kKind == SumKind::sub ? x - y : x * y;
+      if (z < p.activation.low) z = p.activation.low;
+      if (z > p.activation.high) z = p.activation.high;
+      return float_to_half(z);
+    } else if constexpr (std::is_integral_v<T>) {
+      const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
+      const auto z = static_cast<T>(kKind == SumKind::add ? x + y : kKind == SumKind::sub ? x - y : x * y);
+      if constexpr (std::is_unsigned_v<T>) return z;
+      else return static_cast<int64_t>(z) < p.low ? static_cast<T>(p.low) : static_cast<int64_t>(z) > p.high ? static_cast<T>(p.high) : z;
+    } else {
+      return kKind == SumKind::add ? a + b : kKind == SumKind::sub ? a - b : a * b;
+    }
+  };
+  for_each_run(p.broadcast, p.elements.begin(args.rows), p.elements.end(args.rows), [&](int64_t o, const int64_t* at, int64_t count, const int64_t* step) {
+    for (int64_t i = 0; i < count; ++i) args.out<T>(0)[o + i] = combine(args.in<T>(0)[at[0] + i * step[0]], args.in<T>(1)[at[1] + i * step[1]]);
+  });
+}
+
+template <SumKind kKind, class T>
+Status prepare_quantized_sum(Preparation& p, SumParams* params, const FusedActivation& bounds, KernelFn kernel) {
+  const Operand &a = p.input(0), &b = p.input(1), &out = p.output(0);
+  for (const Operand* t : {&a, &b, &out}) ONEWEIGHT_RETURN_IF_ERROR(expect_quantized(p, *t));
+  const QuantizedRange range = quantized_range(bounds.low, bounds.high, out.scale(), out.zero_point(), std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
+  params->low = range.low, params->high = range.high;
+  params->zero_point[0] = a.zero_point(), params->zero_point[1] = b.zero_point();
+  params->out_zero_point = out.zero_point();
+  const double sa = static_cast<double>(a.scale()), sb = static_cast<double>(b.scale()), so = static_cast<double>(out.scale());
+  if constexpr (kKind == SumKind::mul) {
+    params->out_factor = quantize_multiplier(sa * sb / so);
+  } else {
+    params->left_shift = sizeof(T) == 2 ? 15 : 20;
+    const double twice = 2 * std::max(sa, sb);
+    params->factor[0] = quantize_multiplier(sa / twice);
+    params->factor[1] = quantize_multiplier(sb / twice);
+    params->out_factor = quantize_multiplier(twice / (static_cast<double>(1 << params->left_shift) * so));
+  }
+  p.set_kernel(kernel, params->elements.rows);
+  return {};
+}
+
+template <SumKind kKind>
+Status Sum2<kKind>::prepare(Preparation& p) {
+  SumParams* params;
+  ONEWEIGHT_RETURN_IF_ERROR(prepare_broadcast(p, &params));
+  params->elements = ElementRows(p.output(0).shape);
+  FusedActivation bounds;
+  ONEWEIGHT_RETURN_IF_ERROR(activation_bounds(p, static_cast<Activation>(p.options().get<int8_t>(0, 0)), &bounds));
+  params->activation = bounds;
+  const bool clamped = std::isfinite(bounds.low);
+  const auto integer_bounds = [&](int64_t low, int64_t high) {
+    params->low = clamped ? static_cast<int64_t>(bounds.low) : low;
+    params->high = std::isfinite(bounds.high) ? static_cast<int64_t>(bounds.high) : high;
+  };
+  const int64_t rows = params->elements.rows;
+  switch (p.output(0).type) {
+    case TensorType::float32:
+      p.set_kernel(ONEWEIGHT_KERNEL(p.target(), sum_float_kernel<kKind>), rows);
+      p.offer_activation(&params->activation);
+      return {};
+    case TensorType::int8: return prepare_quantized_sum<kKind, int8_t>(p, params, bounds, ONEWEIGHT_KERNEL(p.target(), sum_quantized_kernel<kKind, int8_t>));
+    case TensorType::uint8: return prepare_quantized_sum<kKind, uint8_t>(p, params, bounds, ONEWEIGHT_KERNEL(p.target(), sum_quantized_kernel<kKind, uint8_t>));
+    case TensorType::int16: return prepare_quantized_sum<kKind, int16_t>(p, params, bounds, ONEWEIGHT_KERNEL(p.target(), sum_quantized_kernel<kKind, int16_t>));
+    case TensorType::float16: p.set_kernel(&sum_plain_kernel<kKind, half>, rows); return {};
+    case TensorType::int32:
+      integer_bounds(std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max());
+      p.set_kernel(&sum_plain_kernel<kKind, int32_t>, rows);
+      return {};
+    case TensorType::int64:
+      integer_bounds(std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max());
+      p.set_kernel(&sum_plain_kernel<kKind, int64_t>, rows);
+      return {};
+    case TensorType::uint32: p.set_kernel(&sum_plain_kernel<kKind, uint32_t>, rows); return {};
+    default: p.set_kernel(&sum_plain_kernel<kKind, std::complex<float>>, rows); return {};
+  }
+}
+
+}  // namespace ONEWEIGHT_ABI
+}  // namespace oneweight
+#endif  // HWY_ONCE
+#endif  // per target
+#endif  // ONEWEIGHT_HAS_KERNELS
