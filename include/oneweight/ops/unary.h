@@ -204,10 +204,10 @@ Status prepare_function(Preparation& p) {
     case TensorType::int32: return prepare_unary(p, &unary_integer_kernel<F, int32_t>, &params);
     case TensorType::int64: return prepare_unary(p, &unary_integer_kernel<F, int64_t>, &params);
     case TensorType::int16:
-      if (F::code == BuiltinOperator::neg && !p.input(0).quantized()) return prepare_unary(p, &unary_integer_kernel<F, int16_t>, &params);
+      if ((F::code == BuiltinOperator::neg || F::code == BuiltinOperator::abs) && !p.input(0).quantized()) return prepare_unary(p, &unary_integer_kernel<F, int16_t>, &params);
       return prepare_int16<F>(p);
     default:
-      if (F::code == BuiltinOperator::neg && !p.input(0).quantized()) return prepare_unary(p, &unary_integer_kernel<F, int8_t>, &params);
+      if ((F::code == BuiltinOperator::neg || F::code == BuiltinOperator::abs) && p.input(0).type == TensorType::int8 && !p.input(0).quantized()) return prepare_unary(p, &unary_integer_kernel<F, int8_t>, &params);
       return prepare_table(p, &F::value);
   }
 }
