@@ -1,5 +1,10 @@
 // Arithmetic, activations and conversions element by element. (Included once per target: see opset/all.h.)
 #include "oneweight/ops/add.h"
+#include "oneweight/ops/add_n.h"
+#include "oneweight/ops/cast.h"
+#include "oneweight/ops/cumsum.h"
+#include "oneweight/ops/fake_quant.h"
+#include "oneweight/ops/l2_normalization.h"
 #include "oneweight/ops/prelu.h"
 #include "oneweight/ops/quantize.h"
 #include "oneweight/ops/relu.h"
@@ -14,8 +19,9 @@ namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
 namespace opset {
 using Elementwise =
-    OpSet<Add, Sub, Mul, Relu, Relu6, ReluN1To1, Relu0To1, LeakyRelu, Prelu, Softmax, LogSoftmax, Quantize, Dequantize, WidenHalf,
-          Logistic, Tanh, HardSwish, Exp, Log, Sqrt, Rsqrt, Square, Abs, Neg, Sin, Cos, Floor, Ceil, Round, Sign, Elu, Gelu>;
+    OpSet<Add, Sub, Mul, Relu, Relu6, ReluN1To1, Relu0To1, LeakyRelu, Prelu, Softmax, LogSoftmax, Quantize, Dequantize, WidenHalf, Cast,
+          Logistic, Tanh, HardSwish, Exp, Log, Sqrt, Rsqrt, Square, Abs, Neg, Sin, Cos, Floor, Ceil, Round, Sign, Elu, Gelu,
+          AddN, ZerosLike, Cumsum, L2Normalization, FakeQuant>;
 }  // namespace opset
 }  // namespace ONEWEIGHT_ABI
 }  // namespace oneweight
