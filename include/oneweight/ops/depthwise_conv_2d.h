@@ -153,15 +153,20 @@ void depthwise_conv_2d_float(const KernelArgs& args) {
       }
       continue;
     }
-    for (int64_t c = 0; c < p.channels; c += lanes) {
-      const size_t some = static_cast<size_t>(std::min(lanes, p.channels - c));
-      t.w = args.in<W>(1) + c;
-      t.bias = bias ? bias + c : nullptr;
+    // Four vectors of channels at a time where there are as many.
+    for (int64_t c = 0; c < p.channels;) {
+      const int64_t vectors = p.channels - c >= 4 * lanes ? 4 : 1;
       const auto run = [&](int64_t x, int64_t pixels, TapRange kx) HWY_ATTR {
         t.kx0 = kx.first, t.kx1 = kx.last;
-        t.in = input + (origin + x * t.step + c);
-        t.out = out + x * p.channels + c;
-        depthwise_float_pixels(t, pixels, some);
+        for (int64_t v = 0; v < vectors; ++v) {
+          const int64_t at = c + v * lanes;
+          t.w = args.in<W>(1) + at;
+          t.bias = bias ? bias + at : nullptr;
+          t.in = input + (origin + x * t.step + at);
+          t.out = out + x * p.channels + at;
+          if (vectors == 4 && pixels == 1) return depthwise_float_pixel(t);
+          depthwise_float_pixels(t, pixels, static_cast<size_t>(std::min(lanes, p.channels - at)));
+        }
       };
       const auto border = [&](int64_t first, int64_t last) HWY_ATTR {
         for (int64_t x = first; x < last; ++x)
@@ -174,6 +179,7 @@ void depthwise_conv_2d_float(const KernelArgs& args) {
       } else {
         border(0, g.out_w);
       }
+      c += vectors * lanes;
     }
   }
 }
@@ -360,7 +366,10 @@ inline void depthwise_conv_2d_hybrid(const KernelArgs& args) {
   const int64_t size = g.in_h * g.in_w * g.in_c;
   for (int64_t row = args.rows.begin; row < args.rows.end;) {
     const int64_t image = row / g.out_h, first = row % g.out_h, last = std::min(g.out_h, first + args.rows.end - row);
-    quantize_row(args.in<float>(0) + image * size, size, p.asymmetric, s.quantized, &s.scales[image], &s.zeros[image]);
+    const float* input = args.in<float>(0) + image * size;
+    const ByteScale scale = find_byte_scale(input, size, p.asymmetric);
+    s.scales[image] = scale.scale, s.zeros[image] = scale.zero;
+    quantize_bytes(input, size, scale, s.quantized);
     std::memset(s.outside, s.zeros[image], static_cast<size_t>(p.channels) + 64);
     run_depthwise(args, p, s.quantized, first, last, image, s, store, 0, pack);
     pack = false;

@@ -2,7 +2,7 @@
 // for each image or row while running), 16-bit activations with 8-bit weights. Weights of int8, int4, int2, uint8.
 // Integer answers are those of TFLite's reference kernels, bit by bit. The bias may be left out.
 // Derived: 12 bytes an output channel. Scratch: a part of the weights, transposed, and a tile of activations (at most
-// 512 KiB for reductions of less than 8192 terms); hybrid: the quantised input besides. Rows as in the float forms.
+// 512 KiB for reductions of less than 8192 terms); hybrid convolutions of more than a pixel: one quantised image besides. Rows as in the float forms.
 #ifndef ONEWEIGHT_OPS_QUANTIZED_PRODUCT_H
 #define ONEWEIGHT_OPS_QUANTIZED_PRODUCT_H
 
@@ -106,6 +106,7 @@ struct ByteWindows {
   int64_t channels;          // of the group
   uint8_t flip, outside;
   bool pointwise;
+  int64_t first_image = 0;   // the number of the image at `input`
 
   // Terms of rows [row, row + rows), `stride` apart.
   void gather(int64_t row, int rows, TileTerm* to, int64_t stride) const {
@@ -113,7 +114,7 @@ struct ByteWindows {
       for (int r = 0; r < rows; ++r) copy_terms(input + (row + r) * g.in_c, channels, flip, to + r * stride);
       return;
     }
-    int64_t image = row / (g.out_h * g.out_w), oy = row / g.out_w % g.out_h, ox = row % g.out_w;
+    int64_t image = row / (g.out_h * g.out_w) - first_image, oy = row / g.out_w % g.out_h, ox = row % g.out_w;
     for (int r = 0; r < rows; ++r) {
       gather_window(image, oy * g.stride_h - g.pad_top, ox * g.stride_w - g.pad_left, to + r * stride);
       if (++ox == g.out_w) {
@@ -148,23 +149,33 @@ struct ByteWindows {
   }
 };
 
-// All groups of the part that args ask for. `base`: scratch of product_bytes; make_epilogue(group's first channel).
-template <class Epilogue>
-void run_quantized_product(const KernelArgs& args, const QuantizedProductParams& p, const uint8_t* input, const int32_t* bias,
-                           const Epilogue& epilogue, std::byte* scratch, uint8_t a_flip, uint8_t outside) {
+// Rows of a product whose windows are single pixels of float, quantised while they are gathered.
+struct FloatPixels {
+  const float* input;        // first channel of the group
+  int64_t distance, channels;
+  const ByteScale* scales;   // of row / rows_per_scale
+  int64_t rows_per_scale;
+
+  void gather(int64_t row, int rows, TileTerm* to, int64_t stride) const {
+    for (int r = 0; r < rows; ++r)
+      quantize_bytes(input + (row + r) * distance, channels, scales[(row + r) / rows_per_scale], to + r * stride);
+  }
+};
+
+// All groups of the part that args ask for. make_source(first channel of a group).
+template <class MakeSource, class Epilogue>
+void run_quantized_product(const KernelArgs& args, const QuantizedProductParams& p, const MakeSource& make_source, const int32_t* bias,
+                           const Epilogue& epilogue, std::byte* scratch) {
   const ConvGeometry& g = p.geometry;
   const ByteWeights w{args.in<uint8_t>(1), p.terms(), p.bits, p.w_flip};
   if (p.block > 0) {
     const int64_t first = args.rows.begin * p.block, last = std::min(args.rows.end * p.block, p.channels);
-    const ByteWindows source{g, input, p.group_inputs, a_flip, outside, true};
-    return product_bytes(source, g.output_pixels(), 0, g.output_pixels(), w, first, last - first, bias, epilogue, scratch);
+    return product_bytes(make_source(0), g.output_pixels(), 0, g.output_pixels(), w, first, last - first, bias, epilogue, scratch);
   }
   const int64_t channels = p.channels / p.groups;
-  for (int64_t group = 0; group < p.groups; ++group) {
-    const ByteWindows source{g, input + group * p.group_inputs, p.group_inputs, a_flip, outside, g.is_pointwise()};
-    product_bytes(source, g.output_pixels(), args.rows.begin * g.out_w, args.rows.end * g.out_w, w, group * channels, channels, bias,
-                  epilogue, scratch);
-  }
+  for (int64_t group = 0; group < p.groups; ++group)
+    product_bytes(make_source(group * p.group_inputs), g.output_pixels(), args.rows.begin * g.out_w, args.rows.end * g.out_w, w,
+                  group * channels, channels, bias, epilogue, scratch);
 }
 
 template <class Out>
@@ -183,7 +194,11 @@ void quantized_product(const KernelArgs& args) {
     bias = folded;
   }
   const QuantizedStore<Out> store{p.scaling, args.out<Out>(0), p.channels};
-  run_quantized_product(args, p, args.in<uint8_t>(0), bias, store, scratch, p.a_flip, static_cast<uint8_t>(p.a_zero));
+  const auto windows = [&](int64_t channel) {
+    return ByteWindows{p.geometry, args.in<uint8_t>(0) + channel, p.group_inputs, p.a_flip, static_cast<uint8_t>(p.a_zero),
+                       p.geometry.is_pointwise()};
+  };
+  run_quantized_product(args, p, windows, bias, store, scratch);
 }
 
 inline void hybrid_product(const KernelArgs& args) {
@@ -199,6 +214,7 @@ inline void hybrid_product(const KernelArgs& args) {
     at += (bytes + 63) / 64 * 64;
     return from;
   };
+  ByteScale* found = reinterpret_cast<ByteScale*>(take(g.batch * static_cast<int64_t>(sizeof(ByteScale))));
   float* scales = reinterpret_cast<float*>(take(g.batch * 4));
   int32_t* zeros = reinterpret_cast<int32_t*>(take(g.batch * 4));
   int32_t* nothing = reinterpret_cast<int32_t*>(take((p.channels + kChannelPad) * 4));
@@ -209,19 +225,29 @@ inline void hybrid_product(const KernelArgs& args) {
     for (int64_t n = 0; n < p.channels + kChannelPad; ++n) summed[n] = n < p.channels ? weight_sum(w, n) : 0;
     sums = summed;
   }
-  uint8_t* quantized = reinterpret_cast<uint8_t*>(take(g.batch * size));
   std::memset(nothing, 0, static_cast<size_t>(p.channels + kChannelPad) * 4);
-  for (int64_t i = first; i < last; ++i)
-    quantize_row(args.in<float>(0) + i * size, size, p.asymmetric, quantized + i * size, &scales[i], &zeros[i]);
+  const float* const input = args.in<float>(0);
+  for (int64_t i = first; i < last; ++i) {
+    found[i] = find_byte_scale(input + i * size, size, p.asymmetric);
+    scales[i] = found[i].scale, zeros[i] = found[i].zero;
+  }
   const FloatStore store{scales, zeros, g.out_h * g.out_w, p.scales, sums, args.in<float>(2), p.activation.low, p.activation.high,
                          args.out<float>(0), p.channels};
-  // Each image has a zero of its own for what lies outside.
-  if (p.block > 0 || g.is_pointwise()) return run_quantized_product(args, p, quantized, nothing, store, at, 0, 0);
+  if (g.is_pointwise()) {
+    const auto pixels = [&](int64_t channel) { return FloatPixels{input + channel, g.in_c, p.group_inputs, found, g.out_h * g.out_w}; };
+    return run_quantized_product(args, p, pixels, nothing, store, at);
+  }
+  // One image at a time: each has a zero of its own for what lies outside.
+  uint8_t* quantized = reinterpret_cast<uint8_t*>(take(size));
   for (int64_t i = first; i < last; ++i) {
     KernelArgs part = args;
     part.rows.begin = std::max(args.rows.begin, i * g.out_h);
     part.rows.end = std::min(args.rows.end, (i + 1) * g.out_h);
-    run_quantized_product(part, p, quantized, nothing, store, at, 0, static_cast<uint8_t>(zeros[i]));
+    quantize_bytes(input + i * size, size, found[i], quantized);
+    const auto windows = [&](int64_t channel) {
+      return ByteWindows{g, quantized + channel, p.group_inputs, 0, static_cast<uint8_t>(zeros[i]), false, i};
+    };
+    run_quantized_product(part, p, windows, nothing, store, at);
   }
 }
 
@@ -281,7 +307,8 @@ inline int64_t quantized_product_scratch(const QuantizedProductParams& p, Tensor
   int64_t bytes = byte_product_scratch(g.output_pixels(), p.channels / p.groups, p.terms(), p.bits);
   if (!p.bias) bytes += (p.channels + kChannelPad) * 4;
   if (activations == TensorType::float32)
-    bytes += (g.batch * 8 + 128) + 2 * (p.channels + kChannelPad) * 4 + g.batch * p.image_bytes() + 320;
+    bytes += g.batch * (8 + static_cast<int64_t>(sizeof(ByteScale))) + 2 * (p.channels + kChannelPad) * 4 + 6 * 64 +
+             (g.is_pointwise() ? 0 : p.image_bytes());
   return bytes;
 }
 inline int64_t quantized_product_block(int64_t rows, int64_t terms) { return prefers_byte_dots(rows, terms) && rows < 8 ? kDotChannels : 0; }

@@ -69,26 +69,50 @@ HWY_INLINE void depthwise_float(const DepthwiseFloatArgs<W>& t, size_t some) {
 }
 #undef ONEWEIGHT_DEPTHWISE_PIXELS
 
+// One pixel of four whole vectors of channels: for borders, where neighbours have other taps.
+template <class W>
+HWY_NOINLINE void depthwise_float_pixel(const DepthwiseFloatArgs<W>& t) {
+  const FloatTag d;
+  using V = hn::Vec<FloatTag>;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  V s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+  if (t.bias) {
+    s0 = load_widened(d, t.bias), s1 = load_widened(d, t.bias + lanes);
+    s2 = load_widened(d, t.bias + 2 * lanes), s3 = load_widened(d, t.bias + 3 * lanes);
+  }
+  for (int64_t ky = t.ky0; ky < t.ky1; ++ky) {
+    const float* a = t.in + ky * t.tap_row + t.kx0 * t.tap_column;
+    const W* w = t.w + (ky * t.kernel_w + t.kx0) * t.channels;
+    for (int64_t kx = t.kx0; kx < t.kx1; ++kx, a += t.tap_column, w += t.channels) {
+      s0 = hn::MulAdd(hn::LoadU(d, a), load_widened(d, w), s0);
+      s1 = hn::MulAdd(hn::LoadU(d, a + lanes), load_widened(d, w + lanes), s1);
+      s2 = hn::MulAdd(hn::LoadU(d, a + 2 * lanes), load_widened(d, w + 2 * lanes), s2);
+      s3 = hn::MulAdd(hn::LoadU(d, a + 3 * lanes), load_widened(d, w + 3 * lanes), s3);
+    }
+  }
+  hn::StoreU(activate(d, s0, *t.epilogue), d, t.out), hn::StoreU(activate(d, s1, *t.epilogue), d, t.out + lanes);
+  hn::StoreU(activate(d, s2, *t.epilogue), d, t.out + 2 * lanes), hn::StoreU(activate(d, s3, *t.epilogue), d, t.out + 3 * lanes);
+}
+
 // `pixels` neighbouring pixels of one vector of channels with the same taps.
 template <class W>
 HWY_NOINLINE void depthwise_float_pixels(DepthwiseFloatArgs<W> t, int64_t pixels, size_t some) {
-  const bool part = some < hn::Lanes(FloatTag());
   const auto advance = [&](int64_t n) {
     t.in += n * t.step;
     t.out += n * t.channels;
     pixels -= n;
   };
-  if (part) {
+  if (some < hn::Lanes(FloatTag())) {
     for (; pixels >= kDepthwisePixels; advance(kDepthwisePixels)) depthwise_float<kDepthwisePixels, true>(t, some);
     for (; pixels > 0; advance(1)) depthwise_float<1, true>(t, some);
-  } else {
-    for (; pixels >= kDepthwisePixels; advance(kDepthwisePixels)) depthwise_float<kDepthwisePixels, false>(t, some);
-    if (pixels >= 3) {
-      depthwise_float<3, false>(t, some);
-      advance(3);
-    }
-    for (; pixels > 0; advance(1)) depthwise_float<1, false>(t, some);
+    return;
   }
+  for (; pixels >= kDepthwisePixels; advance(kDepthwisePixels)) depthwise_float<kDepthwisePixels, false>(t, some);
+  if (pixels == 5) depthwise_float<5, false>(t, some);
+  if (pixels == 4) depthwise_float<4, false>(t, some);
+  if (pixels == 3) depthwise_float<3, false>(t, some);
+  if (pixels == 2) depthwise_float<2, false>(t, some);
+  if (pixels == 1) depthwise_float<1, false>(t, some);
 }
 
 // ---- Bytes

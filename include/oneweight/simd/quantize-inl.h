@@ -18,13 +18,17 @@ inline namespace ONEWEIGHT_ABI {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// to[i] = the int8 of from[i] with its sign bit flipped; from[i] is about *scale * (to[i] - *zero). Symmetric: -127 .. 127 around
-// *zero = 128, scaled by the largest magnitude. Asymmetric: -128 .. 127, scaled by the range of the values and 0.
-HWY_NOINLINE inline void quantize_row(const float* HWY_RESTRICT from, int64_t n, bool asymmetric, uint8_t* HWY_RESTRICT to, float* scale,
-                                      int32_t* zero) {
+// How floats become bytes: value i is about scale * (byte - zero).
+struct ByteScale {
+  float scale = 1.0f, inverse = 0.0f;
+  int32_t zero = 128;
+  float floor = 1.0f;  // least byte
+};
+
+// The bytes are int8 with the sign bit flipped. Symmetric: -127 .. 127 around 128, scaled by the largest magnitude.
+// Asymmetric: -128 .. 127, scaled by the range of the values and 0.
+HWY_NOINLINE inline ByteScale find_byte_scale(const float* HWY_RESTRICT from, int64_t n, bool asymmetric) {
   const hn::CappedTag<float, 16> d;
-  const hn::RebindToSigned<decltype(d)> di;
-  const hn::Rebind<uint8_t, decltype(d)> d8;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   auto least = hn::Zero(d), most = hn::Zero(d);
   for (int64_t i = 0; i < n; i += lanes) {
@@ -32,35 +36,43 @@ HWY_NOINLINE inline void quantize_row(const float* HWY_RESTRICT from, int64_t n,
     least = hn::Min(least, v), most = hn::Max(most, v);
   }
   const float low = hn::ReduceMin(d, least), high = hn::ReduceMax(d, most);
-  float inverse = 0.0f, offset = 128.0f, floor = 1.0f;
-  *scale = 1.0f;
+  ByteScale result;
   if (!asymmetric) {
     const float range = std::max(-low, high);
-    if (range > 0) *scale = range / 127.0f, inverse = 127.0f / range;
-  } else {
-    floor = 0.0f;
-    if (high > low) {
-      const double step = (static_cast<double>(high) - low) / 255.0;
-      const double from_low = -128.0 - low / step, from_high = 127.0 - high / step;
-      const double low_error = 128.0 + std::fabs(low / step), high_error = 127.0 + std::fabs(high / step);
-      const double point = low_error < high_error ? from_low : from_high;
-      offset = 128.0f + static_cast<float>(point <= -128 ? -128 : point >= 127 ? 127 : std::round(point));
-      *scale = static_cast<float>(step);
-      inverse = 1.0f / *scale;
-    }
+    if (range > 0) result.scale = range / 127.0f, result.inverse = 127.0f / range;
+    return result;
   }
-  *zero = static_cast<int32_t>(offset);
-  const auto factor = hn::Set(d, inverse), shift = hn::Set(d, offset), bottom = hn::Set(d, floor), top = hn::Set(d, 255.0f);
-  const auto half = hn::Set(d, 0.5f);
+  result.floor = 0.0f;
+  if (high > low) {
+    const double step = (static_cast<double>(high) - low) / 255.0;
+    const double from_low = -128.0 - low / step, from_high = 127.0 - high / step;
+    const double low_error = 128.0 + std::fabs(low / step), high_error = 127.0 + std::fabs(high / step);
+    const double point = low_error < high_error ? from_low : from_high;
+    result.zero = 128 + static_cast<int32_t>(point <= -128 ? -128 : point >= 127 ? 127 : std::round(point));
+    result.scale = static_cast<float>(step);
+    result.inverse = 1.0f / result.scale;
+  }
+  return result;
+}
+
+// n floats as bytes, each in a T (uint8_t or int16_t); halves away from zero.
+template <class T>
+HWY_NOINLINE void quantize_bytes(const float* HWY_RESTRICT from, int64_t n, const ByteScale& s, T* HWY_RESTRICT to) {
+  const hn::CappedTag<float, 16> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const hn::Rebind<T, decltype(d)> d_to;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto factor = hn::Set(d, s.inverse), shift = hn::Set(d, static_cast<float>(s.zero)), bottom = hn::Set(d, s.floor);
+  const auto top = hn::Set(d, 255.0f), half = hn::Set(d, 0.5f);
   for (int64_t i = 0; i < n; i += lanes) {
     const bool whole = i + lanes <= n;
     const auto v = whole ? hn::LoadU(d, from + i) : hn::LoadN(d, from + i, static_cast<size_t>(n - i));
     const auto scaled = hn::Mul(v, factor);
-    const auto rounded = hn::Trunc(hn::Add(scaled, hn::CopySign(half, scaled)));  // halves away from zero
+    const auto rounded = hn::Trunc(hn::Add(scaled, hn::CopySign(half, scaled)));
     const auto clamped = hn::Min(hn::Max(hn::Add(rounded, shift), bottom), top);
-    const auto bytes = hn::DemoteTo(d8, hn::ConvertTo(di, clamped));
-    if (whole) hn::StoreU(bytes, d8, to + i);
-    else hn::StoreN(bytes, d8, to + i, static_cast<size_t>(n - i));
+    const auto bytes = hn::DemoteTo(d_to, hn::ConvertTo(di, clamped));
+    if (whole) hn::StoreU(bytes, d_to, to + i);
+    else hn::StoreN(bytes, d_to, to + i, static_cast<size_t>(n - i));
   }
 }
 
