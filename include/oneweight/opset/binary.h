@@ -3,6 +3,7 @@
 #include "oneweight/ops/comparison.h"
 #include "oneweight/ops/logical.h"
 #include "oneweight/ops/minimum_maximum.h"
+#include "oneweight/ops/quantized_arithmetic.h"
 #include "oneweight/ops/select.h"
 
 #ifndef ONEWEIGHT_OPSET_BINARY_H
@@ -13,7 +14,7 @@ namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
 namespace opset {
 using Binary = OpSet<Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual, LogicalAnd, LogicalOr, LogicalNot, Maximum, Minimum,
-                     Select, SelectV2, Div, FloorDiv, FloorMod, Pow, SquaredDifference, Atan2, BitwiseXor, RightShift>;
+                     Select, SelectV2, Div, QuantizedDiv, FloorDiv, FloorMod, Pow, SquaredDifference, QuantizedSquaredDifference, Atan2, BitwiseXor, RightShift>;
 }  // namespace opset
 }  // namespace ONEWEIGHT_ABI
 }  // namespace oneweight
