@@ -1,0 +1,166 @@
+// RELU and its kin, PRELU, LEAKY_RELU, SOFTMAX, LOG_SOFTMAX, QUANTIZE, DEQUANTIZE.
+#include "oneweight/base/fixed_point.h"
+#include "tests/support/run_operator.h"
+
+using namespace oneweight;
+using namespace oneweight::testing;
+
+namespace {
+
+const float kNan = std::numeric_limits<float>::quiet_NaN(), kInf = std::numeric_limits<float>::infinity();
+
+// x -> code -> y, with scales where they are positive.
+template <class In, class Out>
+ModelBuilder one_input(BuiltinOperator code, const Shape& shape, float in_scale = 0, int64_t in_zero = 0, float out_scale = 0, int64_t out_zero = 0, uint8_t tag = 0, float option = 0) {
+  ModelBuilder m;
+  auto x = m.tensor(tensor_type_of<In>, dims(shape), "x");
+  auto y = m.tensor(tensor_type_of<Out>, {}, "y");
+  if (in_scale > 0) x.quantized(in_scale, in_zero);
+  if (out_scale > 0) y.quantized(out_scale, out_zero);
+  const int ix = x, iy = y;
+  auto op = m.op(code, {ix}, {iy});
+  if (tag) op.options(tag).field<float>(0, option);
+  m.inputs({ix}).outputs({iy});
+  return m;
+}
+
+std::vector<int8_t> all_int8() {
+  std::vector<int8_t> all;
+  for (int i = -128; i < 128; ++i) all.push_back(static_cast<int8_t>(i));
+  return all;
+}
+int8_t saturate(int32_t q) { return static_cast<int8_t>(std::min(std::max(q, -128), 127)); }
+
+}  // namespace
+
+TEST_CASE("clamps of floats let NaN through", "[ops][relu]") {
+  const std::vector<float> x = {-kInf, -2, -0.5f, 0, 0.5f, 2, 7, kInf, kNan};
+  const struct { BuiltinOperator code; float low, high; } rows[] = {{BuiltinOperator::relu, 0, kInf}, {BuiltinOperator::relu6, 0, 6}, {BuiltinOperator::relu_n1_to_1, -1, 1}, {BuiltinOperator::relu_0_to_1, 0, 1}};
+  for (const auto& r : rows) {
+    std::vector<float> want;
+    for (const float v : x) want.push_back(v != v ? v : std::min(std::max(v, r.low), r.high));
+    check_values(run_on_targets(one_input<float, float>(r.code, {9}), {bytes_of(x)}), {9}, want);
+  }
+}
+
+TEST_CASE("an activation behind a sum is taken over by it, with the same answer", "[ops][relu][fuse]") {
+  ModelBuilder m;
+  const int x = m.tensor(TensorType::float32, {4}, "x"), s = m.tensor(TensorType::float32, {4}, "s"), y = m.tensor(TensorType::float32, {4}, "y");
+  m.op(BuiltinOperator::add, {x, x}, {s});
+  SECTION("relu6") {
+    m.op(BuiltinOperator::relu6, {s}, {y});
+    m.inputs({x}).outputs({y});
+    check_values(run_on_targets(m, {bytes_of(std::vector<float>{-1, 2, 5, kNan})}), {4}, std::vector<float>{0, 4, 6, kNan});
+  }
+  SECTION("hard swish") {
+    m.op(BuiltinOperator::hard_swish, {s}, {y});
+    m.inputs({x}).outputs({y});
+    check_values(run_on_targets(m, {bytes_of(std::vector<float>{-2, -0.5f, 0.5f, 5})}), {4}, std::vector<float>{0, -1.0f / 3, 2.0f / 3, 10}, 1e-6);
+  }
+  auto owner = std::make_shared<FileBytes>(m.build());
+  auto plan = make_plan<opset::All>(*ModelView::from_bytes(*owner, owner));
+  REQUIRE(plan.ok());
+  CHECK((*plan)->steps().size() == 1);
+}
+
+TEST_CASE("quantised clamps rescale with the bits of the reference kernel", "[ops][relu][int8]") {
+  const auto x = all_int8();
+  std::vector<int8_t> want, leaky;
+  const FixedMultiplier factor = quantize_multiplier(static_cast<double>(0.05f) / static_cast<double>(0.03f));
+  const FixedMultiplier slope = quantize_multiplier(static_cast<double>(0.05f) * static_cast<double>(0.3f) / static_cast<double>(0.03f));
+  const int32_t six = static_cast<int32_t>(std::round(6 / 0.03f)) - 100;
+  for (const int8_t v : x) {
+    const int32_t q = v - 4;
+    want.push_back(static_cast<int8_t>(std::min(std::max(multiply_by_quantized_multiplier(q, factor) - 100, -100), six)));
+    leaky.push_back(saturate(multiply_by_quantized_multiplier(q, q >= 0 ? factor : slope) - 100));
+  }
+  check_values(run_on_targets(one_input<int8_t, int8_t>(BuiltinOperator::relu6, {256}, 0.05f, 4, 0.03f, -100), {bytes_of(x)}), {256}, want);
+  check_values(run_on_targets(one_input<int8_t, int8_t>(BuiltinOperator::leaky_relu, {256}, 0.05f, 4, 0.03f, -100, 75, 0.3f), {bytes_of(x)}), {256}, leaky);
+}
+
+TEST_CASE("LEAKY_RELU takes slopes above one", "[ops][relu]") {
+  const std::vector<float> x = {-2, 3, kNan};
+  check_values(run_on_targets(one_input<float, float>(BuiltinOperator::leaky_relu, {3}, 0, 0, 0, 0, 75, 2.0f), {bytes_of(x)}), {3}, std::vector<float>{-4, 3, kNan});
+}
+
+TEST_CASE("PRELU has a slope for each channel", "[ops][prelu]") {
+  for (const int channels : {1, 3, 16, 21}) {
+    ModelBuilder m;
+    const int x = m.tensor(TensorType::float32, {1, 2, 3, channels}, "x"), a = m.tensor(TensorType::float32, {1, 1, channels}, "alpha"), y = m.tensor(TensorType::float32, {}, "y");
+    m.op(BuiltinOperator::prelu, {x, a}, {y});
+    m.inputs({x, a}).outputs({y});
+    const auto values = Random(2).values<float>(6 * channels), slopes = Random(3).values<float>(channels);
+    std::vector<float> want;
+    for (size_t i = 0; i < values.size(); ++i) want.push_back(values[i] < 0 ? values[i] * slopes[i % static_cast<size_t>(channels)] : values[i]);
+    check_values(run_on_targets(m, {bytes_of(values), bytes_of(slopes)}), {1, 2, 3, channels}, want);
+  }
+}
+
+TEST_CASE("SOFTMAX sums to one without overflow; a NaN fills its own row only", "[ops][softmax]") {
+  for (const int64_t depth : {1, 2, 7, 16, 17, 33, 100}) {
+    const Shape shape = {3, depth};
+    auto x = Random(8).values<float>(shape.elements());
+    x[0] = 1e30f;
+    if (depth > 1) x[static_cast<size_t>(2 * depth) + 1] = kNan;
+    std::vector<float> soft, log_soft;
+    for (int64_t r = 0; r < 3; ++r) {
+      double most = -1e300, sum = 0;
+      bool nan = false;
+      for (int64_t i = 0; i < depth; ++i) most = std::max(most, static_cast<double>(x[r * depth + i])), nan |= x[r * depth + i] != x[r * depth + i];
+      for (int64_t i = 0; i < depth; ++i) sum += std::exp(x[r * depth + i] - most);
+      for (int64_t i = 0; i < depth; ++i) {
+        const double v = x[r * depth + i] - most;
+        soft.push_back(nan ? kNan : static_cast<float>(std::exp(v) / sum));
+        log_soft.push_back(nan ? kNan : static_cast<float>(v - std::log(sum)));
+      }
+    }
+    check_values(run_on_targets(one_input<float, float>(BuiltinOperator::softmax, shape, 0, 0, 0, 0, 9, 1.0f), {bytes_of(x)}), shape, soft, 1e-6);
+    check_values(run_on_targets(one_input<float, float>(BuiltinOperator::log_softmax, shape), {bytes_of(x)}), shape, log_soft, 1e-6);
+  }
+}
+
+TEST_CASE("quantised SOFTMAX is within a step of double", "[ops][softmax][int8]") {
+  const auto x = Random(4).values<int8_t>(2 * 37);
+  std::vector<int8_t> want;
+  for (int r = 0; r < 2; ++r) {
+    double sum = 0;
+    for (int i = 0; i < 37; ++i) sum += std::exp(0.1 * x[static_cast<size_t>(r * 37 + i)]);
+    for (int i = 0; i < 37; ++i) want.push_back(saturate(static_cast<int32_t>(std::round(std::exp(0.1 * x[static_cast<size_t>(r * 37 + i)]) / sum * 256)) - 128));
+  }
+  check_values(run_on_targets(one_input<int8_t, int8_t>(BuiltinOperator::softmax, {2, 37}, 0.1f, 3, 1.0f / 256, -128, 9, 1.0f), {bytes_of(x)}), {2, 37}, want, 1);
+}
+
+TEST_CASE("QUANTIZE rounds halves away from zero and saturates", "[ops][quantize]") {
+  const std::vector<float> x = {0, 0.25f, -0.25f, 0.2499f, 1e9f, -1e9f, kInf, -kInf, kNan, 3.75f, -3.75f, 63.3f, 0.49999997f, 8388609, 1, 2, 3};
+  check_values(run_on_targets(one_input<float, int8_t>(BuiltinOperator::quantize, {17}, 0, 0, 0.5f, 3), {bytes_of(x)}), {17},
+               std::vector<int8_t>{3, 4, 2, 3, 127, -128, 127, -128, 3, 11, -5, 127, 4, 127, 5, 7, 9});
+  check_values(run_on_targets(one_input<float, int16_t>(BuiltinOperator::quantize, {3}, 0, 0, 0.5f, 0), {bytes_of(std::vector<float>{1e9f, -1e9f, 100.25f})}), {3},
+               std::vector<int16_t>{32767, -32768, 201});
+}
+
+TEST_CASE("QUANTIZE between types rescales; DEQUANTIZE is exact", "[ops][quantize]") {
+  const auto x = all_int8();
+  std::vector<uint8_t> shifted;
+  std::vector<float> real;
+  for (const int8_t v : x) shifted.push_back(static_cast<uint8_t>(v + 128)), real.push_back(0.1f * static_cast<float>(v - 3));
+  check_values(run_on_targets(one_input<int8_t, uint8_t>(BuiltinOperator::quantize, {256}, 0.1f, -1, 0.1f, 127), {bytes_of(x)}), {256}, shifted);
+  check_values(run_on_targets(one_input<int8_t, float>(BuiltinOperator::dequantize, {256}, 0.1f, 3), {bytes_of(x)}), {256}, real);
+  check_refused(run_on_targets(one_input<float, int8_t>(BuiltinOperator::quantize, {256}), {bytes_of(std::vector<float>(256))}), ErrorCode::invalid_model, "0 scales");
+}
+
+TEST_CASE("DEQUANTIZE has a scale for each index of an axis, and widens half", "[ops][quantize]") {
+  ModelBuilder m;
+  const int x = m.tensor(TensorType::int8, {2, 3}, "x").quantized({0.5f, 1, 2}, {0, 1, 2}, 1), y = m.tensor(TensorType::float32, {2, 3}, "y");
+  m.op(BuiltinOperator::dequantize, {x}, {y});
+  m.inputs({x}).outputs({y});
+  check_values(run_on_targets(m, {bytes_of(std::vector<int8_t>{2, 2, 2, -4, -4, -4})}), {2, 3}, std::vector<float>{1, 1, 0, -2, -5, -12});
+  std::vector<uint16_t> halves;
+  std::vector<float> floats;
+  for (int i = 0; i < 65536; i += 7) halves.push_back(static_cast<uint16_t>(i)), floats.push_back(half_to_float({static_cast<uint16_t>(i)}));
+  const Shape shape = {static_cast<int64_t>(halves.size())};
+  ModelBuilder h;
+  const int hx = h.tensor(TensorType::float16, dims(shape), "x"), hy = h.tensor(TensorType::float32, dims(shape), "y");
+  h.op(BuiltinOperator::dequantize, {hx}, {hy});
+  h.inputs({hx}).outputs({hy});
+  check_values(run_on_targets(h, {bytes_of(halves)}), shape, floats);
+}
