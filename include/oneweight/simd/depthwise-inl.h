@@ -103,11 +103,20 @@ HWY_NOINLINE void depthwise_float_pixels(DepthwiseFloatArgs<W> t, int64_t pixels
     pixels -= n;
   };
   if (some < hn::Lanes(FloatTag())) {
-    for (; pixels >= kDepthwisePixels; advance(kDepthwisePixels)) depthwise_float<kDepthwisePixels, true>(t, some);
-    for (; pixels > 0; advance(1)) depthwise_float<1, true>(t, some);
+    while (pixels >= kDepthwisePixels) {
+      depthwise_float<kDepthwisePixels, true>(t, some);
+      advance(kDepthwisePixels);
+    }
+    while (pixels > 0) {
+      depthwise_float<1, true>(t, some);
+      advance(1);
+    }
     return;
   }
-  for (; pixels >= kDepthwisePixels; advance(kDepthwisePixels)) depthwise_float<kDepthwisePixels, false>(t, some);
+  while (pixels >= kDepthwisePixels) {
+    depthwise_float<kDepthwisePixels, false>(t, some);
+    advance(kDepthwisePixels);
+  }
   if (pixels == 5) depthwise_float<5, false>(t, some);
   if (pixels == 4) depthwise_float<4, false>(t, some);
   if (pixels == 3) depthwise_float<3, false>(t, some);
