@@ -66,8 +66,8 @@ TEST_CASE("an activation behind a sum is taken over by it, with the same answer"
 TEST_CASE("quantised clamps rescale with the bits of the reference kernel", "[ops][relu][int8]") {
   const auto x = all_int8();
   std::vector<int8_t> want, leaky;
-  const FixedMultiplier factor = quantize_multiplier(static_cast<double>(0.05f) / static_cast<double>(0.03f));
-  const FixedMultiplier slope = quantize_multiplier(static_cast<double>(0.05f) * static_cast<double>(0.3f) / static_cast<double>(0.03f));
+  const FixedMultiplier factor = quantize_multiplier(static_cast<double>(0.05f / 0.03f));
+  const FixedMultiplier slope = quantize_multiplier(static_cast<double>(0.05f * 0.3f / 0.03f));
   const int32_t six = static_cast<int32_t>(std::round(6 / 0.03f)) - 100;
   for (const int8_t v : x) {
     const int32_t q = v - 4;

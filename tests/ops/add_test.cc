@@ -56,7 +56,7 @@ T stored_sum(BuiltinOperator code, T x, T y, const Quantized* q, int32_t low, in
   const int32_t a = x - static_cast<int32_t>(q[0].zero_point), b = y - static_cast<int32_t>(q[1].zero_point);
   int32_t r;
   if (code == BuiltinOperator::mul) {
-    r = multiply_by_quantized_multiplier(a * b, quantize_multiplier(static_cast<double>(q[0].scale) * q[1].scale / q[2].scale));
+    r = multiply_by_quantized_multiplier(a * b, quantize_multiplier(static_cast<double>(q[0].scale * q[1].scale / q[2].scale)));
   } else {
     const int32_t sa = multiply_by_quantized_multiplier(a * (1 << shift), quantize_multiplier(q[0].scale / twice));
     const int32_t sb = multiply_by_quantized_multiplier(b * (1 << shift), quantize_multiplier(q[1].scale / twice));

@@ -79,8 +79,8 @@ TEST_CASE("quantised functions are the rounded values of double", "[ops][unary][
     std::vector<int8_t> want;
     std::vector<uint8_t> want_unsigned;
     for (int i = 0; i < 256; ++i) {
-      want.push_back(static_cast<int8_t>(stored(row.f(static_cast<double>(0.04f) * (i - 128 - 7)), 0.03f, -5, -128, 127)));
-      want_unsigned.push_back(static_cast<uint8_t>(stored(row.f(static_cast<double>(0.04f) * (i - 120)), 0.03f, 100, 0, 255)));
+      want.push_back(static_cast<int8_t>(stored(row.f(static_cast<double>(0.04f * static_cast<float>(i - 128 - 7))), 0.03f, -5, -128, 127)));
+      want_unsigned.push_back(static_cast<uint8_t>(stored(row.f(static_cast<double>(0.04f * static_cast<float>(i - 120))), 0.03f, 100, 0, 255)));
     }
     check_values(run_on_targets(unary_model<int8_t>(row.code, {256}, 0.04f, 7, 0.03f, -5), {bytes_of(all)}), {256}, want);
     check_values(run_on_targets(unary_model<uint8_t>(row.code, {256}, 0.04f, 120, 0.03f, 100), {bytes_of(all_unsigned)}), {256}, want_unsigned);

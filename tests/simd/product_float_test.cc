@@ -199,12 +199,12 @@ TEST_CASE("products with half weights are right for every tail and touch nothing
 
 TEST_CASE("products keep NaN and infinities, and half weights of every size", "[simd][product]") {
   const float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
-  const std::vector<half> w = {{0x3c00}, {0x0001}, {0x8001}, {0x7bff}, {0xfbff}, {0x0400}};  // 1, smallest, largest, normal
+  const std::vector<half> w = {{0x3c00}, {0x0001}, {0x8001}, {0x7bff}, {0xfbff}, {0x0400}, {0x7c00}, {0xfc00}, {0x7e00}};  // 1, smallest, largest, normal, not finite
   for (int64_t target : all_targets())
     for (Way way : {Way::dots, Way::panels}) {
       INFO(hwy::TargetName(target));
       const float input[] = {1, 2, nan, infinity, -infinity, -0.5f, 3, -4, 5};
-      const int64_t rows = 9, channels = 6;
+      const int64_t rows = 9, channels = 9;
       float out[rows * channels];
       Epilogue e;
       run(target, Product{way, rows, channels, 1, 0, rows, input, out, nullptr}, w.data(), e);

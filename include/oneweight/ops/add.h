@@ -173,7 +173,7 @@ Status prepare_quantized_sum(Preparation& p, SumParams* params, const FusedActiv
   params->out_zero_point = out.zero_point();
   const double sa = static_cast<double>(a.scale()), sb = static_cast<double>(b.scale()), so = static_cast<double>(out.scale());
   if constexpr (kKind == SumKind::mul) {
-    params->out_factor = quantize_multiplier(sa * sb / so);
+    params->out_factor = quantize_multiplier(static_cast<double>(a.scale() * b.scale() / out.scale()));  // in float, as the reference kernel
   } else {
     params->left_shift = sizeof(T) == 2 ? 15 : 20;
     const double twice = 2 * std::max(sa, sb);

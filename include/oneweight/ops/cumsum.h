@@ -49,7 +49,7 @@ ONEWEIGHT_INLINE Status Cumsum::prepare(Preparation& p) {
   std::vector<int64_t> axes;
   ONEWEIGHT_RETURN_IF_ERROR(p.constant_ints(1, &axes));
   if (axes.size() != 1) return p.invalid("has %zu axes, not one", axes.size());
-  int axis;
+  int axis = 0;
   ONEWEIGHT_RETURN_IF_ERROR(p.normalize_axis(axes[0], in.shape.rank(), &axis));
   ONEWEIGHT_RETURN_IF_ERROR(p.set_output(0, in.shape));
   CumsumParams* params = p.make_params<CumsumParams>();

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "oneweight/ops/op.h"
+#include "oneweight/ops/rounded.h"
 
 namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
@@ -65,7 +66,7 @@ inline Status expect_quantized(const Preparation& p, const Operand& t) {
 }
 
 // Prepares output = round(f(real input) / output scale) + zero point for int8 and uint8, halves away from zero. f maps
-// double to double; a result that is not a number gives the zero point.
+// double to double, rounded to float as in TFLite's tables; a result that is not a number gives the zero point.
 template <class F>
 Status prepare_table(Preparation& p, F f) {
   ONEWEIGHT_RETURN_IF_ERROR(expect_quantized(p, p.input(0)));
@@ -76,11 +77,13 @@ Status prepare_table(Preparation& p, F f) {
   if (!table) return p.no_memory();
   params->table = table;
   const bool is_signed = p.input(0).type == TensorType::int8;
+  const float inverse = 1.0f / p.output(0).scale();
   const double low = is_signed ? -128 : 0, high = is_signed ? 127 : 255;
   for (int i = 0; i < 256; ++i) {
     const int stored = is_signed ? static_cast<int8_t>(i) : i;
-    const double real = static_cast<double>(p.input(0).scale()) * (stored - p.input(0).zero_point());
-    double q = std::round(f(real) / static_cast<double>(p.output(0).scale())) + p.output(0).zero_point();
+    const float real = p.input(0).scale() * static_cast<float>(stored - p.input(0).zero_point());
+    const float value = static_cast<float>(f(static_cast<double>(real)));
+    double q = std::round(static_cast<double>(rounded(value * inverse))) + p.output(0).zero_point();
     if (std::isnan(q)) q = p.output(0).zero_point();
     q = q < low ? low : q > high ? high : q;
     table[i] = static_cast<uint8_t>(static_cast<int>(q));

@@ -93,8 +93,8 @@ ONEWEIGHT_INLINE Status Prelu::prepare(Preparation& p) {
   const Operand &in = p.input(0), &alpha = p.input(1), &out = p.output(0);
   for (const Operand* t : {&in, &alpha, &out}) ONEWEIGHT_RETURN_IF_ERROR(expect_quantized(p, *t));
   params->zero_point = in.zero_point(), params->alpha_zero_point = alpha.zero_point(), params->out_zero_point = out.zero_point();
-  params->positive = quantize_multiplier(static_cast<double>(in.scale()) / static_cast<double>(out.scale()));
-  params->negative = quantize_multiplier(static_cast<double>(in.scale()) * static_cast<double>(alpha.scale()) / static_cast<double>(out.scale()));
+  params->positive = quantize_multiplier(static_cast<double>(in.scale() / out.scale()));
+  params->negative = quantize_multiplier(static_cast<double>(in.scale() * alpha.scale() / out.scale()));
   p.set_kernel(in.type == TensorType::int8 ? &prelu_quantized_kernel<int8_t> : &prelu_quantized_kernel<uint8_t>, params->elements.rows);
   return {};
 }

@@ -74,9 +74,12 @@ inline Status make_scaling(Preparation& p, const Operand& input, const Operand& 
   if (!multiplier || !shift) return p.no_memory();
   const std::vector<float>& scales = weights.quantization->scales;
   q->narrow = true;
+  // The reference kernels multiply the scales in float for uint8 and for FULLY_CONNECTED with one scale, else in double.
+  const bool in_float = scales.size() == 1 && (output.type == TensorType::uint8 || q->once);
   for (int64_t n = 0; n < channels; ++n) {
-    const double scale = scales[scales.size() > 1 ? static_cast<size_t>(n) : 0];
-    const FixedMultiplier f = quantize_multiplier(static_cast<double>(input.scale()) * scale / static_cast<double>(output.scale()));
+    const float scale = scales[scales.size() > 1 ? static_cast<size_t>(n) : 0];
+    const double product = in_float ? static_cast<double>(input.scale() * scale) : static_cast<double>(input.scale()) * static_cast<double>(scale);
+    const FixedMultiplier f = quantize_multiplier(product / static_cast<double>(output.scale()));
     multiplier[n] = f.multiplier, shift[n] = f.shift;
     if (f.shift > 0) q->narrow = false;
   }

@@ -122,7 +122,7 @@ inline Status quantized_relu_values(const Preparation& p, float low, float high,
   ONEWEIGHT_RETURN_IF_ERROR(expect_quantized(p, in));
   ONEWEIGHT_RETURN_IF_ERROR(expect_quantized(p, out));
   values->in_zero_point = in.zero_point(), values->out_zero_point = out.zero_point();
-  values->positive = quantize_multiplier(static_cast<double>(in.scale()) / static_cast<double>(out.scale()));
+  values->positive = quantize_multiplier(static_cast<double>(in.scale() / out.scale()));
   const int32_t type_low = out.type == TensorType::int8 ? -128 : out.type == TensorType::uint8 ? 0 : -32768;
   const int32_t type_high = out.type == TensorType::int8 ? 127 : out.type == TensorType::uint8 ? 255 : 32767;
   const QuantizedRange range = quantized_range(low, high, out.scale(), out.zero_point(), type_low, type_high);
@@ -160,7 +160,7 @@ ONEWEIGHT_INLINE Status LeakyRelu::prepare(Preparation& p) {
   ReluParams values;
   const float inf = std::numeric_limits<float>::infinity();
   ONEWEIGHT_RETURN_IF_ERROR(quantized_relu_values(p, -inf, inf, &values));
-  const double factor = static_cast<double>(p.input(0).scale()) * static_cast<double>(alpha) / static_cast<double>(p.output(0).scale());
+  const auto factor = static_cast<double>(p.input(0).scale() * alpha / p.output(0).scale());
   values.negative = quantize_multiplier(std::fabs(factor));
   values.negative.multiplier = factor < 0 ? -values.negative.multiplier : values.negative.multiplier;
   return prepare_quantized_relu(p, values, &leaky_value, &relu_int16_kernel<&leaky_value>);

@@ -1,11 +1,12 @@
 // Functions of one element: LOGISTIC, TANH, HARD_SWISH, EXP, LOG, SQRT, RSQRT, SQUARE, ABS, NEG, SIN, COS, FLOOR, CEIL, ROUND,
 // SIGN, ELU, GELU. Float and half (in float); int8 and uint8 by a 256-entry table made with the plan; int16 per element.
-// NaN passes through all; infinities follow IEEE. ROUND: halves to even. Quantised results round halves away from
-// zero and saturate; within one step of TFLite's fixed-point kernels.
+// or by an interpolated table. NaN passes through all; infinities follow IEEE. ROUND: halves to even. Quantised results
+// round halves away from zero and saturate: bit by bit as TFLite's reference kernels, but for SQRT, which cuts there.
 #ifndef ONEWEIGHT_OPS_UNARY_H
 #define ONEWEIGHT_OPS_UNARY_H
 
-#include "oneweight/ops/elementwise.h"
+#include "oneweight/base/fixed_point.h"
+#include "oneweight/ops/int16_tables.h"
 
 namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
@@ -194,6 +195,60 @@ void unary_integer_kernel(const KernelArgs& args) {
     args.out<T>(0)[i] = y;
   }
 }
+// ABS of quantised values, rescaled to the output as the reference kernel does.
+struct QuantizedAbsParams {
+  ElementRows elements;
+  int32_t zero_point = 0, out_zero_point = 0;
+  bool rescales = false;
+  FixedMultiplier factor;
+};
+template <class T>
+void quantized_abs_kernel(const KernelArgs& args) {
+  const auto& p = args.params<QuantizedAbsParams>();
+  for (int64_t i = p.elements.begin(args.rows), end = p.elements.end(args.rows); i < end; ++i) {
+    const int32_t x = args.in<T>(0)[i] - p.zero_point, magnitude = x < 0 ? -x : x;
+    const int32_t q = (p.rescales ? multiply_by_quantized_multiplier(magnitude, p.factor) : magnitude) + p.out_zero_point;
+    constexpr int32_t low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
+    args.out<T>(0)[i] = static_cast<T>(q < low ? low : q > high ? high : q);
+  }
+}
+inline Status prepare_quantized_abs(Preparation& p) {
+  const Operand &in = p.input(0), &out = p.output(0);
+  ONEWEIGHT_RETURN_IF_ERROR(expect_quantized(p, in));
+  ONEWEIGHT_RETURN_IF_ERROR(expect_quantized(p, out));
+  QuantizedAbsParams* params;
+  ONEWEIGHT_RETURN_IF_ERROR(prepare_unary(p, in.type == TensorType::int8 ? &quantized_abs_kernel<int8_t> : in.type == TensorType::uint8 ? &quantized_abs_kernel<uint8_t> : &quantized_abs_kernel<int16_t>, &params));
+  params->zero_point = in.zero_point(), params->out_zero_point = out.zero_point();
+  params->rescales = in.scale() != out.scale();
+  params->factor = quantize_multiplier(static_cast<double>(in.scale() / out.scale()));
+  return {};
+}
+
+// int8, uint8 and int16.
+template <class F>
+Status prepare_quantized_function(Preparation& p) {
+  const TensorType type = p.input(0).type;
+  UnaryParams* params;
+  if constexpr (F::code == BuiltinOperator::neg || F::code == BuiltinOperator::abs) {
+    if (type == TensorType::int16 && !p.input(0).quantized()) return prepare_unary(p, &unary_integer_kernel<F, int16_t>, &params);
+    if (type == TensorType::int8 && !p.input(0).quantized()) return prepare_unary(p, &unary_integer_kernel<F, int8_t>, &params);
+  }
+  if constexpr (F::code == BuiltinOperator::abs) return prepare_quantized_abs(p);
+  if (type != TensorType::int16) return prepare_table(p, &F::value);
+  if constexpr (F::code == BuiltinOperator::logistic || F::code == BuiltinOperator::tanh)
+    return prepare_int16_sigmoid<F::code == BuiltinOperator::tanh>(p);
+  if constexpr (F::code == BuiltinOperator::exp || F::code == BuiltinOperator::gelu || F::code == BuiltinOperator::log || F::code == BuiltinOperator::rsqrt) {
+    // Outside of its domain a function has the value that the output holds at the nearest end.
+    const float scale = p.output(0).scale(), low = scale * static_cast<float>(-32768 - p.output(0).zero_point());
+    const float high = scale * static_cast<float>(32767 - p.output(0).zero_point());
+    return prepare_int16_table(p, [=](float x) {
+      if (F::code == BuiltinOperator::log && x <= 0) return low;
+      if (F::code == BuiltinOperator::rsqrt && x <= 0) return high;
+      return static_cast<float>(F::value(static_cast<double>(x)));
+    });
+  }
+  return prepare_int16<F>(p);
+}
 template <class F>
 Status prepare_function(Preparation& p) {
   UnaryParams* params;
@@ -203,12 +258,7 @@ Status prepare_function(Preparation& p) {
     case TensorType::float64: return prepare_unary(p, &unary_double_kernel<F>, &params);
     case TensorType::int32: return prepare_unary(p, &unary_integer_kernel<F, int32_t>, &params);
     case TensorType::int64: return prepare_unary(p, &unary_integer_kernel<F, int64_t>, &params);
-    case TensorType::int16:
-      if ((F::code == BuiltinOperator::neg || F::code == BuiltinOperator::abs) && !p.input(0).quantized()) return prepare_unary(p, &unary_integer_kernel<F, int16_t>, &params);
-      return prepare_int16<F>(p);
-    default:
-      if ((F::code == BuiltinOperator::neg || F::code == BuiltinOperator::abs) && p.input(0).type == TensorType::int8 && !p.input(0).quantized()) return prepare_unary(p, &unary_integer_kernel<F, int8_t>, &params);
-      return prepare_table(p, &F::value);
+    default: return prepare_quantized_function<F>(p);
   }
 }
 

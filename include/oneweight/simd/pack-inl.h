@@ -12,6 +12,7 @@
 
 #include "oneweight/base/types.h"
 #include "oneweight/simd/config.h"
+#include "oneweight/simd/half-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -50,9 +51,7 @@ HWY_INLINE hn::Vec<D> load_widened(D d, const half* from) {
 #if HWY_TARGET == HWY_SCALAR
   return hn::Set(d, widen_one(from));
 #else
-  const hn::Rebind<hwy::float16_t, D> dh;
-  const hn::Rebind<uint16_t, D> du;
-  return hn::PromoteTo(d, hn::BitCast(dh, hn::LoadU(du, reinterpret_cast<const uint16_t*>(from))));
+  return widen_half(d, hn::LoadU(hn::Rebind<uint16_t, D>(), reinterpret_cast<const uint16_t*>(from)));
 #endif
 }
 
@@ -74,8 +73,7 @@ HWY_INLINE hn::Vec<D> load_widened_n(D d, const W* from, size_t n) {
   if constexpr (std::is_same_v<W, float>) {
     return v;
   } else {
-    const hn::Rebind<hwy::float16_t, D> dh;
-    return hn::PromoteTo(d, hn::BitCast(dh, v));
+    return widen_half(d, v);
   }
 #endif
 }
@@ -118,11 +116,11 @@ HWY_INLINE hn::Vec<D> load_blocks(D d, const float* const* rows, int64_t at) {
 }
 template <class D>
 HWY_INLINE hn::Vec<D> load_blocks(D d, const half* const* rows, int64_t at) {
-  const hn::Rebind<hwy::float16_t, D> dh;
+  const hn::Rebind<uint16_t, D> du;
 #if !HWY_HAVE_SCALABLE
   if constexpr (hn::MaxLanes(D()) == 4) return load_widened(d, rows[0] + at);
 #endif
-  const hn::Repartition<uint64_t, decltype(dh)> d64;
+  const hn::Repartition<uint64_t, decltype(du)> d64;
   auto v = hn::Set(d64, load_bits(rows[0] + at));
   if (hn::Lanes(d) == kMaxFloatLanes) {
     v = insert_bits(d64, v, 1, rows[4] + at);
@@ -131,7 +129,7 @@ HWY_INLINE hn::Vec<D> load_blocks(D d, const half* const* rows, int64_t at) {
   } else {
     for (size_t b = 1; b < hn::Lanes(d) / 4; ++b) v = insert_bits(d64, v, b, rows[4 * b] + at);
   }
-  return hn::PromoteTo(d, hn::BitCast(dh, v));
+  return widen_half(d, hn::BitCast(du, v));
 }
 
 // panel[j * stride + c] = lane c of the transposed 4 x 4 blocks of r0, r1, r2, r3 for j in [0, 4).

@@ -9,6 +9,7 @@
 
 #include "oneweight/base/types.h"
 #include "oneweight/simd/config.h"
+#include "oneweight/simd/half-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -24,14 +25,11 @@ template <class D>
 HWY_INLINE hn::Vec<D> row_load_n(D d, const float* p, size_t n) { return hn::LoadN(d, p, n); }
 template <class D>
 HWY_INLINE hn::Vec<D> row_load(D d, const half* p) {
-  const hn::Rebind<hwy::float16_t, D> dh;
-  return hn::PromoteTo(d, hn::LoadU(dh, reinterpret_cast<const hwy::float16_t*>(p)));
+  return widen_half(d, hn::LoadU(hn::Rebind<uint16_t, D>(), reinterpret_cast<const uint16_t*>(p)));
 }
 template <class D>
 HWY_INLINE hn::Vec<D> row_load_n(D d, const half* p, size_t n) {
-  const hn::Rebind<hwy::float16_t, D> dh;
-  const hn::Rebind<uint16_t, D> du;
-  return hn::PromoteTo(d, hn::BitCast(dh, hn::LoadN(du, reinterpret_cast<const uint16_t*>(p), n)));
+  return widen_half(d, hn::LoadN(hn::Rebind<uint16_t, D>(), reinterpret_cast<const uint16_t*>(p), n));
 }
 
 // Dot product of one row with x, in an order that depends on `columns` alone.
