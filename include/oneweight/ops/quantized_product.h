@@ -115,17 +115,29 @@ struct ByteWindows {
       return;
     }
     int64_t image = row / (g.out_h * g.out_w) - first_image, oy = row / g.out_w % g.out_h, ox = row % g.out_w;
-    for (int r = 0; r < rows; ++r) {
-      gather_window(image, oy * g.stride_h - g.pad_top, ox * g.stride_w - g.pad_left, to + r * stride);
-      if (++ox == g.out_w) {
-        ox = 0;
-        if (++oy == g.out_h) oy = 0, ++image;
+    const int64_t row_terms = g.kernel_w * channels, tap_row = g.dilation_h * g.in_w * g.in_c;
+    const bool joined = channels == g.in_c && g.dilation_w == 1;
+    while (rows > 0) {
+      const int64_t y0 = oy * g.stride_h - g.pad_top, last = std::min(g.out_w, ox + rows);
+      const bool whole = joined && y0 >= 0 && y0 + (g.kernel_h - 1) * g.dilation_h < g.in_h;
+      const uint8_t* const from = input + (image * g.in_h + y0) * g.in_w * g.in_c;
+      rows -= static_cast<int>(last - ox);
+      for (; ox < last; ++ox, to += stride) {
+        const int64_t x0 = ox * g.stride_w - g.pad_left;
+        if (whole && x0 >= 0 && x0 + g.kernel_w <= g.in_w) {
+          const uint8_t* at = from + x0 * g.in_c;
+          for (int64_t ky = 0; ky < g.kernel_h; ++ky, at += tap_row) copy_terms(at, row_terms, flip, to + ky * row_terms);
+        } else {
+          gather_window(image, y0, x0, to);
+        }
       }
+      ox = 0;
+      if (++oy == g.out_h) oy = 0, ++image;
     }
   }
 
  private:
-  void gather_window(int64_t image, int64_t y0, int64_t x0, TileTerm* to) const {
+  HWY_NOINLINE void gather_window(int64_t image, int64_t y0, int64_t x0, TileTerm* to) const {
     const bool inside_row = x0 >= 0 && x0 + (g.kernel_w - 1) * g.dilation_w < g.in_w;
     const TapRange inside = inside_row ? TapRange{0, g.kernel_w} : taps_inside(x0, g.in_w, g.kernel_w, g.dilation_w);
     const int64_t row_terms = g.kernel_w * channels;

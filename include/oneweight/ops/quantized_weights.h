@@ -88,8 +88,9 @@ inline Status make_scaling(Preparation& p, const Operand& input, const Operand& 
   FusedActivation bounds;
   ONEWEIGHT_RETURN_IF_ERROR(activation_bounds(p, activation, &bounds));
   const bool wide = output.type == TensorType::int16, is_unsigned = output.type == TensorType::uint8;
-  const QuantizedRange range = quantized_range(bounds.low, bounds.high, output.scale(), q->zero, wide ? -32768 : is_unsigned ? 0 : -128,
-                                               wide ? 32767 : is_unsigned ? 255 : 127);
+  const int32_t type_low = wide ? -32768 : is_unsigned ? 0 : -128, type_high = wide ? 32767 : is_unsigned ? 255 : 127;
+  if (q->zero < type_low || q->zero > type_high) return p.invalid("%s has zero point %d", p.describe(output).c_str(), q->zero);
+  const QuantizedRange range = quantized_range(bounds.low, bounds.high, output.scale(), q->zero, type_low, type_high);
   q->low = range.low, q->high = range.high;
   return {};
 }

@@ -17,15 +17,13 @@
 #include <type_traits>
 
 #include "oneweight/simd/product_int8.h"
-#include "oneweight/simd/requantize-inl.h"
+#include "oneweight/simd/quantized_store-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-using Int32Tag = hn::CappedTag<int32_t, 16>;
 
 // A group of terms fills a 32-bit lane: four bytes where the processor multiplies and adds quads of bytes, else two
 // 16-bit numbers (AVX2's own byte products saturate).
@@ -87,6 +85,8 @@ HWY_INLINE void copy_terms(const uint8_t* HWY_RESTRICT from, int64_t n, uint8_t 
   const hn::Repartition<TileTerm, Int32Tag> dt;
   const hn::Rebind<uint8_t, decltype(dt)> d8;
   if (n >= static_cast<int64_t>(hn::Lanes(d8))) return copy_vectors(d8, from, n, flip, to);
+  if (n >= 32) return copy_vectors(hn::CappedTag<uint8_t, 32>(), from, n, flip, to);
+  if (n >= 16) return copy_vectors(hn::CappedTag<uint8_t, 16>(), from, n, flip, to);
   if (n >= 8) return copy_vectors(hn::CappedTag<uint8_t, 8>(), from, n, flip, to);
   if (n >= 4) return copy_vectors(hn::CappedTag<uint8_t, 4>(), from, n, flip, to);
 #endif
@@ -484,88 +484,6 @@ void product_bytes(const Source& source, int64_t rows_in_all, int64_t begin, int
     }
   }
 }
-
-// ---- Epilogues
-
-// Requantises to Out (int8, uint8 or int16).
-template <class Out>
-struct QuantizedStore {
-  QuantizedScaling q;
-  Out* out;                // of row 0, channel 0
-  int64_t stride;
-  bool needs_row_sums() const { return q.weight_zero != 0; }
-
-  HWY_NOINLINE void store(const int32_t* sums, int64_t sums_stride, int rows, const int32_t* row_sums, int64_t m, int64_t n,
-                          int64_t count) const {
-    if (q.narrow) store_rows<true>(sums, sums_stride, rows, row_sums, m, n, count);
-    else store_rows<false>(sums, sums_stride, rows, row_sums, m, n, count);
-  }
-
- private:
-  template <bool kNarrow>
-  HWY_INLINE void store_rows(const int32_t* HWY_RESTRICT sums, int64_t sums_stride, int rows, const int32_t* row_sums, int64_t m, int64_t n,
-                             int64_t count) const {
-    const Int32Tag d;
-    const hn::Rebind<Out, Int32Tag> d_out;
-    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), to_stride = stride;
-    const int32_t weight_zero = q.weight_zero;
-    const bool once = q.once;
-    const auto zero = hn::Set(d, q.zero), low = hn::Set(d, q.low), high = hn::Set(d, q.high);
-    for (int64_t i = 0; i < count; i += lanes) {
-      const auto multiplier = hn::LoadU(d, q.multiplier + n + i), shift = hn::LoadU(d, q.shift + n + i);
-      const auto narrow = narrow_factors(d, multiplier, hn::Min(shift, hn::Zero(d)), once);
-      const auto scaled = [&](int r) HWY_ATTR {
-        auto x = hn::LoadU(d, sums + r * sums_stride + i);
-        if (weight_zero != 0) x = hn::Sub(x, hn::Set(d, weight_zero * row_sums[r]));
-        if constexpr (kNarrow) x = requantize_narrow(d, x, narrow);
-        else x = once ? requantize_once(d, x, multiplier, shift) : requantize(d, x, multiplier, shift);
-        return hn::DemoteTo(d_out, hn::Min(hn::Max(hn::Add(x, zero), low), high));
-      };
-      Out* HWY_RESTRICT to = out + m * to_stride + n + i;
-      if (i + lanes <= count) {
-        for (int r = 0; r < rows; ++r) hn::StoreU(scaled(r), d_out, to + r * to_stride);
-      } else {
-        for (int r = 0; r < rows; ++r) hn::StoreN(scaled(r), d_out, to + r * to_stride, static_cast<size_t>(count - i));
-      }
-    }
-  }
-};
-
-// Back to float: activation(scale of the row * scale of the channel * (sum - zero of the row * sum of the weights) + bias).
-struct FloatStore {
-  const float* row_scales;         // of row m / rows_per_scale
-  const int32_t* row_zeros;        // in a'
-  int64_t rows_per_scale;
-  const float* channel_scales;     // readable 32 elements behind the last
-  const int32_t* weight_sums;      // likewise
-  const float* bias;               // may be null
-  float low, high;
-  float* out;
-  int64_t stride;
-  bool needs_row_sums() const { return false; }
-
-  HWY_NOINLINE void store(const int32_t* sums, int64_t sums_stride, int rows, const int32_t*, int64_t m, int64_t n, int64_t count) const {
-    const Int32Tag d;
-    const hn::RebindToFloat<Int32Tag> df;
-    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-    const auto least = hn::Set(df, low), most = hn::Set(df, high);
-    for (int64_t i = 0; i < count; i += lanes) {
-      const size_t some = static_cast<size_t>(std::min(lanes, count - i));
-      const auto scale = hn::LoadU(df, channel_scales + n + i);
-      const auto weight_sum = hn::LoadU(d, weight_sums + n + i);
-      const auto add = bias ? hn::LoadN(df, bias + n + i, some) : hn::Zero(df);
-      for (int r = 0; r < rows; ++r) {
-        const int64_t of = (m + r) / rows_per_scale;
-        const auto x = hn::Sub(hn::LoadU(d, sums + r * sums_stride + i), hn::Mul(weight_sum, hn::Set(d, row_zeros[of])));
-        auto y = hn::Mul(hn::ConvertTo(df, x), hn::Mul(scale, hn::Set(df, row_scales[of])));
-        y = hn::Add(y, add);
-        y = hn::IfThenElse(hn::Lt(y, least), least, y);
-        y = hn::IfThenElse(hn::Gt(y, most), most, y);
-        hn::StoreN(y, df, out + (m + r) * stride + n + i, some);
-      }
-    }
-  }
-};
 
 }  // namespace HWY_NAMESPACE
 }  // namespace ONEWEIGHT_ABI
