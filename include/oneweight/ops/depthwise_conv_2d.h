@@ -99,6 +99,7 @@ inline int32_t depthwise_weight_sum(const ByteWeights& w, int64_t channels, int6
 #define ONEWEIGHT_OPS_DEPTHWISE_CONV_2D_KERNELS
 #endif
 
+#include "oneweight/ops/byte_windows-inl.h"
 #include "oneweight/simd/depthwise-inl.h"
 #include "oneweight/simd/quantize-inl.h"
 #include "oneweight/simd/targets.h"
@@ -189,8 +190,9 @@ inline int64_t depthwise_float_scratch(const DepthwiseParams& p) { return p.mult
 struct DepthwiseScratch {
   uint8_t* outside;        // a pixel of zero points
   uint8_t* unpacked;       // packed weights as bytes
-  uint8_t* spread;         // the window of one pixel, channels repeated
   std::byte* packed;       // weights, interleaved
+  uint8_t* transposed;     // weights, one channel after another
+  std::byte* product;
   int32_t* bias;
   int32_t* sums;
   int64_t* offsets;
@@ -215,8 +217,12 @@ inline DepthwiseScratch lay_out_depthwise(const DepthwiseParams& p, std::byte* b
   DepthwiseScratch s{};
   s.outside = reinterpret_cast<uint8_t*>(take(padded));
   if (p.bits != 8) s.unpacked = reinterpret_cast<uint8_t*>(take(p.taps() * p.channels));
-  if (p.multiplier != 1) s.spread = reinterpret_cast<uint8_t*>(take(taps * p.channels));
-  s.packed = take(taps * ((p.channels + 63) / 64 * 64) * 2);
+  if (p.multiplier == 1) {
+    s.packed = take(taps * ((p.channels + 63) / 64 * 64) * 2);
+  } else {
+    s.transposed = reinterpret_cast<uint8_t*>(take(p.taps() * p.channels));
+    s.product = take(byte_product_scratch(g.output_pixels(), p.multiplier, p.taps(), 8));
+  }
   s.bias = reinterpret_cast<int32_t*>(take((padded + kChannelPad) * 4));
   s.sums = reinterpret_cast<int32_t*>(take(kDepthwiseTile * 64 * 4));
   s.offsets = reinterpret_cast<int64_t*>(take(taps * 8));
@@ -256,7 +262,7 @@ void depthwise_bytes_rows(const DepthwiseParams& p, const uint8_t* input, int64_
     const bool whole = y0 >= 0 && y0 + (g.kernel_h - 1) * g.dilation_h < g.in_h;
     for (int64_t x = 0; x < g.out_w;) {
       const int64_t x0 = x * g.stride_w - g.pad_left;
-      if (whole && x >= inner.first && x < inner.last && p.multiplier == 1) {
+      if (whole && x >= inner.first && x < inner.last) {
         for (int64_t t = 0; t < padded_taps; ++t) {
           const int64_t tap = std::min(t, taps - 1);
           s.offsets[t] = (tap / g.kernel_w * g.dilation_h * g.in_w + tap % g.kernel_w * g.dilation_w) * g.in_c;
@@ -268,18 +274,12 @@ void depthwise_bytes_rows(const DepthwiseParams& p, const uint8_t* input, int64_
         }
         continue;
       }
-      // A pixel at the border, or with repeated channels: each tap where it is.
+      // A pixel at the border: each tap where it is.
       for (int64_t t = 0; t < padded_taps; ++t) {
         const int64_t tap = std::min(t, taps - 1);
         const int64_t ty = y0 + tap / g.kernel_w * g.dilation_h, tx = x0 + tap % g.kernel_w * g.dilation_w;
         const bool inside = ty >= 0 && tx >= 0 && ty < g.in_h && tx < g.in_w;
         const uint8_t* from = inside ? input + (ty * g.in_w + tx) * g.in_c : s.outside;
-        if (p.multiplier != 1 && inside) {
-          uint8_t* to = s.spread + t * p.channels;
-          for (int64_t c = 0; c < g.in_c; ++c)
-            for (int64_t m = 0; m < p.multiplier; ++m) to[c * p.multiplier + m] = from[c];
-          from = to;
-        }
         s.offsets[t] = static_cast<int64_t>(reinterpret_cast<uintptr_t>(from) - reinterpret_cast<uintptr_t>(s.outside));
       }
       run(y, x, 1, s.outside, 0);
@@ -302,6 +302,22 @@ void depthwise_bytes_image(const DepthwiseParams& p, const uint8_t* weights, con
   depthwise_bytes_rows<kLanes, kQuads>(p, input, begin, end, image, s, epilogue, flip);
 }
 
+// With a channel multiplier each input channel is a convolution of its own, with `multiplier` outputs.
+template <class Epilogue>
+void depthwise_products(const DepthwiseParams& p, const uint8_t* weights, const uint8_t* input, int64_t begin, int64_t end, int64_t image,
+                        const DepthwiseScratch& s, const Epilogue& epilogue, uint8_t flip, bool pack) {
+  const ConvGeometry& g = p.geometry;
+  const int64_t taps = p.taps();
+  if (pack)
+    for (int64_t t = 0; t < taps; ++t)
+      for (int64_t n = 0; n < p.channels; ++n) s.transposed[n * taps + t] = weights[t * p.channels + n];
+  const ByteWeights w{s.transposed, taps, 8, p.bits == 8 ? p.w_flip : uint8_t{0}};
+  const int64_t first = image * g.out_h;
+  for (int64_t c = 0; c < g.in_c; ++c)
+    product_bytes(ByteWindows{g, input + c, 1, flip, static_cast<uint8_t>(*s.outside ^ flip), false, image}, g.output_pixels(), (first + begin) * g.out_w, (first + end) * g.out_w, w,
+                  c * p.multiplier, p.multiplier, s.bias, epilogue, s.product);
+}
+
 // Picks the width of vectors for the channels there are.
 template <class Epilogue>
 void run_depthwise(const KernelArgs& args, const DepthwiseParams& p, const uint8_t* input, int64_t begin, int64_t end, int64_t image,
@@ -313,6 +329,7 @@ void run_depthwise(const KernelArgs& args, const DepthwiseParams& p, const uint8
       for (int64_t i = 0; i < p.taps() * p.channels; ++i) s.unpacked[i] = static_cast<uint8_t>(signed_weight(w, i));
     weights = s.unpacked;
   }
+  if (p.multiplier != 1) return depthwise_products(p, weights, input, begin, end, image, s, epilogue, flip, pack);
   const bool bytes_fit = kByteQuads && p.w_zero == 0;
   if (p.channels <= 16) {
     if (bytes_fit) return depthwise_bytes_image<4, kByteQuads>(p, weights, input, begin, end, image, s, epilogue, flip, pack);
@@ -339,7 +356,8 @@ void depthwise_conv_2d_quantized(const KernelArgs& args) {
                                      depthwise_weight_sum(w, p.channels, n) - static_cast<int32_t>(w.terms) * p.w_zero, w.terms, p.a_zero, 0);
   std::memset(s.bias + p.channels, 0, 64 * 4);
   std::memset(s.outside, static_cast<uint8_t>(p.a_zero) ^ p.a_flip, static_cast<size_t>(p.channels) + 64);
-  const QuantizedStore<Out> store{p.scaling, args.out<Out>(0), p.channels};
+  QuantizedStore<Out> store{p.scaling, args.out<Out>(0), p.channels};
+  if (p.multiplier != 1) store.q.weight_zero = p.w_zero;  // packed weights are less their zero point, others not
   bool pack = true;
   for (int64_t row = args.rows.begin; row < args.rows.end;) {
     const int64_t image = row / g.out_h, first = row % g.out_h, last = std::min(g.out_h, first + args.rows.end - row);
