@@ -23,6 +23,8 @@ struct SumParams {
   int32_t zero_point[2] = {}, out_zero_point = 0;
   int32_t left_shift = 0;
   FixedMultiplier factor[2], out_factor;
+  bool halves[2] = {};               // factor is 1/2: no rounding
+  bool narrow = false;               // 8 bits: no shift to the left
 };
 
 enum class SumKind { add, sub, mul };
@@ -61,7 +63,7 @@ using Mul = Sum2<SumKind::mul>;
 #endif
 
 #include "oneweight/simd/elementwise-inl.h"
-#include "oneweight/simd/requantize-inl.h"
+#include "oneweight/simd/quantized_store-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace oneweight {
@@ -87,46 +89,80 @@ void sum_float_kernel(const KernelArgs& args) {
   });
 }
 
-// One vector of stored results from two of operands, as int32.
-template <SumKind kKind, class D, class V = hn::Vec<D>>
-HWY_INLINE V sum_quantized(D d, const SumParams& p, V x, V y) {
-  x = hn::Sub(x, hn::Set(d, p.zero_point[0]));
-  y = hn::Sub(y, hn::Set(d, p.zero_point[1]));
-  V z;
-  if constexpr (kKind == SumKind::mul) {
-    z = requantize(d, hn::Mul(x, y), p.out_factor);
-  } else {
-    x = requantize(d, hn::ShiftLeftSame(x, p.left_shift), p.factor[0]);
-    y = requantize(d, hn::ShiftLeftSame(y, p.left_shift), p.factor[1]);
-    z = requantize(d, kKind == SumKind::add ? hn::Add(x, y) : hn::Sub(x, y), p.out_factor);
-  }
-  z = hn::Add(z, hn::Set(d, p.out_zero_point));
-  return hn::Min(hn::Max(z, hn::Set(d, static_cast<int32_t>(p.low))), hn::Set(d, static_cast<int32_t>(p.high)));
+// Factors of 8-bit operands, whose shifted values stay below 2^30.
+template <class D>
+struct SumFactors {
+  NarrowFactors<D> in[2], out;
+};
+template <class D>
+HWY_INLINE SumFactors<D> sum_factors(D d, const SumParams& p) {
+  const auto of = [&](const FixedMultiplier& f) HWY_ATTR { return narrow_factors(d, hn::Set(d, f.multiplier), hn::Set(d, f.shift), false); };
+  return {{of(p.factor[0]), of(p.factor[1])}, of(p.out_factor)};
 }
 
-// T: int8_t, uint8_t or int16_t.
-template <SumKind kKind, class T>
-void sum_quantized_kernel(const KernelArgs& args) {
+// One vector of results from two of stored operands, without zero point and bounds of the output.
+template <SumKind kKind, bool kNarrow, class D, class V = hn::Vec<D>>
+HWY_INLINE V sum_quantized(D d, const SumParams& p, const SumFactors<D>& f, V x, V y) {
+  const auto operand = [&](V v, int k) HWY_ATTR {
+    v = hn::Sub(v, hn::Set(d, p.zero_point[k]));
+    if constexpr (kKind == SumKind::mul) return v;
+    if (p.halves[k]) return hn::ShiftLeftSame(v, p.left_shift - 1);
+    v = hn::ShiftLeftSame(v, p.left_shift);
+    if constexpr (kNarrow) return requantize_narrow(d, v, f.in[k]);
+    else return requantize(d, v, p.factor[k]);
+  };
+  x = operand(x, 0), y = operand(y, 1);
+  const V z = kKind == SumKind::add ? hn::Add(x, y) : kKind == SumKind::sub ? hn::Sub(x, y) : hn::Mul(x, y);
+  if constexpr (kNarrow) return requantize_narrow(d, z, f.out);
+  else return requantize(d, z, p.out_factor);
+}
+
+template <SumKind kKind, class T, bool kNarrow>
+HWY_INLINE void sum_quantized_rows(const KernelArgs& args) {
   const auto& p = args.params<SumParams>();
   const T *a = args.in<T>(0), *b = args.in<T>(1);
   T* out = args.out<T>(0);
-  const hn::ScalableTag<int32_t> d;
-  const hn::Rebind<T, decltype(d)> dt;
+  const Int32Tag d;
+  const hn::Rebind<T, Int32Tag> dt;
   const auto n = static_cast<int64_t>(hn::Lanes(d));
+  const auto factors = sum_factors(d, p);
+  const auto zero = hn::Set(d, p.out_zero_point), low = hn::Set(d, static_cast<int32_t>(p.low)), high = hn::Set(d, static_cast<int32_t>(p.high));
   for_each_run(p.broadcast, p.elements.begin(args.rows), p.elements.end(args.rows), [&](int64_t o, const int64_t* at, int64_t count, const int64_t* step) HWY_ATTR {
     const auto load = [&](const T* from, int64_t stride, int64_t i, int64_t left) HWY_ATTR {
       if (stride == 0) return hn::Set(d, *from);
       if (left >= n) return hn::PromoteTo(d, hn::LoadU(dt, from + i));
       return hn::PromoteTo(d, hn::LoadN(dt, from + i, static_cast<size_t>(left)));
     };
-    for (int64_t i = 0; i < count; i += n) {
+    const auto result = [&](int64_t i, int64_t left) HWY_ATTR {
+      return sum_quantized<kKind, kNarrow>(d, p, factors, load(a + at[0], step[0], i, left), load(b + at[1], step[1], i, left));
+    };
+    int64_t i = 0;
+#if ONEWEIGHT_PACKS_BYTES
+    if constexpr (sizeof(T) == 1) {
+      const BytePacker<T, Int32Tag> packer(d, p.out_zero_point, static_cast<int32_t>(p.low), static_cast<int32_t>(p.high));
+      for (; i + 4 * n <= count; i += 4 * n) {
+        const auto bytes = packer.pack(result(i, n), result(i + n, n), result(i + 2 * n, n), result(i + 3 * n, n));
+        hn::StoreU(bytes, hn::Repartition<T, Int32Tag>(), out + o + i);
+      }
+    }
+#endif
+    for (; i < count; i += n) {
       const int64_t left = count - i;
-      const auto z = sum_quantized<kKind>(d, p, load(a + at[0], step[0], i, left), load(b + at[1], step[1], i, left));
-      const auto narrow = hn::DemoteTo(dt, z);
+      const auto z = hn::Add(result(i, left), zero);
+      const auto narrow = hn::DemoteTo(dt, hn::Min(hn::Max(z, low), high));
       if (left >= n) hn::StoreU(narrow, dt, out + o + i);
       else hn::StoreN(narrow, dt, out + o + i, static_cast<size_t>(left));
     }
   });
+}
+
+// T: int8_t, uint8_t or int16_t.
+template <SumKind kKind, class T>
+void sum_quantized_kernel(const KernelArgs& args) {
+  if constexpr (sizeof(T) == 1) {
+    if (args.params<SumParams>().narrow) return sum_quantized_rows<kKind, T, true>(args);
+  }
+  sum_quantized_rows<kKind, T, false>(args);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -180,7 +216,9 @@ Status prepare_quantized_sum(Preparation& p, SumParams* params, const FusedActiv
     params->factor[0] = quantize_multiplier(sa / twice);
     params->factor[1] = quantize_multiplier(sb / twice);
     params->out_factor = quantize_multiplier(twice / (static_cast<double>(1 << params->left_shift) * so));
+    for (int k = 0; k < 2; ++k) params->halves[k] = params->factor[k].multiplier == 1 << 30 && params->factor[k].shift == 0;
   }
+  params->narrow = params->out_factor.shift <= 0 && params->factor[0].shift <= 0 && params->factor[1].shift <= 0;
   p.set_kernel(kernel, params->elements.rows);
   return {};
 }

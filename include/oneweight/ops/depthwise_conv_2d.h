@@ -525,8 +525,6 @@ inline Status prepare_depthwise_quantized(Preparation& p) {
   }
   const bool is_signed = input.type == TensorType::int8;
   const int low = is_signed ? -128 : 0;
-  if (input.zero_point() < low || input.zero_point() > low + 255)
-    return p.invalid("%s has zero point %d", p.describe(input).c_str(), input.zero_point());
   params->a_flip = is_signed ? 0x80 : 0;
   params->a_zero = input.zero_point() - low;
   if (!weights.data || (p.has_input(2) && !p.input(2).data)) {

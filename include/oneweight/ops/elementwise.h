@@ -57,14 +57,6 @@ inline void table_kernel(const KernelArgs& args) {
   for (int64_t i = p.elements.begin(args.rows), end = p.elements.end(args.rows); i < end; ++i) out[i] = p.table[in[i]];
 }
 
-// scale and zero point are there and usable.
-inline Status expect_quantized(const Preparation& p, const Operand& t) {
-  if (t.quantization->scales.size() != 1)
-    return p.invalid("%s has %zu scales, not one", p.describe(t).c_str(), t.quantization->scales.size());
-  if (!(t.scale() > 0)) return p.invalid("%s has the scale %g", p.describe(t).c_str(), static_cast<double>(t.scale()));
-  return {};
-}
-
 // Prepares output = round(f(real input) / output scale) + zero point for int8 and uint8, halves away from zero. f maps
 // double to double, rounded to float as in TFLite's tables; a result that is not a number gives the zero point.
 template <class F>

@@ -310,8 +310,6 @@ inline Status finish_quantized(Preparation& p, QuantizedProductParams* params, A
     } else {
       const bool is_signed = input.type == TensorType::int8;
       const int low = is_signed ? -128 : 0;
-      if (input.zero_point() < low || input.zero_point() > low + 255)
-        return p.invalid("%s has zero point %d", p.describe(input).c_str(), input.zero_point());
       params->a_flip = is_signed ? 0x80 : 0;
       params->a_zero = input.zero_point() - low;
       params->scaling.weight_zero = weights.zero_point() - (params->w_flip ? 128 : 0);

@@ -58,16 +58,12 @@ inline Status check_weight_scales(const Preparation& p, const Operand& weights, 
   }
   return {};
 }
-inline Status check_one_scale(const Preparation& p, const Operand& t) {
-  if (t.quantization->scales.size() == 1 && t.scale() > 0 && !std::isinf(t.scale())) return {};
-  return p.invalid("%s needs one scale > 0", p.describe(t).c_str());
-}
 
 // Multipliers, shifts, zero points and bounds of the output. Arrays are padded by kChannelPad.
 inline Status make_scaling(Preparation& p, const Operand& input, const Operand& weights, const Operand& output, int64_t channels, int axis,
                            Activation activation, QuantizedScaling* q) {
-  ONEWEIGHT_RETURN_IF_ERROR(check_one_scale(p, input));
-  ONEWEIGHT_RETURN_IF_ERROR(check_one_scale(p, output));
+  ONEWEIGHT_RETURN_IF_ERROR(expect_quantized(p, input));
+  ONEWEIGHT_RETURN_IF_ERROR(expect_quantized(p, output));
   ONEWEIGHT_RETURN_IF_ERROR(check_weight_scales(p, weights, channels, axis));
   int32_t* multiplier = p.derived<int32_t>(channels + kChannelPad);
   int32_t* shift = p.derived<int32_t>(channels + kChannelPad);
@@ -89,7 +85,6 @@ inline Status make_scaling(Preparation& p, const Operand& input, const Operand& 
   ONEWEIGHT_RETURN_IF_ERROR(activation_bounds(p, activation, &bounds));
   const bool wide = output.type == TensorType::int16, is_unsigned = output.type == TensorType::uint8;
   const int32_t type_low = wide ? -32768 : is_unsigned ? 0 : -128, type_high = wide ? 32767 : is_unsigned ? 255 : 127;
-  if (q->zero < type_low || q->zero > type_high) return p.invalid("%s has zero point %d", p.describe(output).c_str(), q->zero);
   const QuantizedRange range = quantized_range(bounds.low, bounds.high, output.scale(), q->zero, type_low, type_high);
   q->low = range.low, q->high = range.high;
   return {};

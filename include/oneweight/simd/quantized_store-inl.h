@@ -19,6 +19,63 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Int32Tag = hn::CappedTag<int32_t, 16>;
 
+#if !HWY_HAVE_SCALABLE && HWY_TARGET != HWY_SCALAR
+#undef ONEWEIGHT_PACKS_BYTES
+#define ONEWEIGHT_PACKS_BYTES 1
+// Four vectors of scaled values as one of bytes of Out, in their order: zero added, then clamped to [low, high]. All three are
+// values of Out.
+template <class Out, class D>
+class BytePacker {
+ public:
+  static_assert(HWY_IS_LITTLE_ENDIAN, "");
+  using D16 = hn::Repartition<int16_t, D>;
+  using D8 = hn::Repartition<Out, D>;
+  HWY_INLINE BytePacker(D d, int32_t zero, int32_t low, int32_t high)
+      : zero_(hn::Set(D16(), static_cast<int16_t>(zero))), low_(hn::Set(D8(), static_cast<Out>(low))),
+        high_(hn::Set(D8(), static_cast<Out>(high))) {
+    // Packing works on 128-bit blocks: lane 4 b + j holds block b of vector j.
+    constexpr int32_t kBlocks = static_cast<int32_t>(hn::MaxLanes(D()) / 4);
+    HWY_ALIGN int32_t order[hn::MaxLanes(D())];
+    for (int32_t j = 0; j < 4; ++j)
+      for (int32_t b = 0; b < kBlocks; ++b) order[j * kBlocks + b] = 4 * b + j;
+    order_ = hn::Load(d, order);
+  }
+  template <class V>
+  HWY_INLINE hn::Vec<D8> pack(V a, V b, V c, V e) const {
+    const auto ab = hn::SaturatedAdd(hn::ReorderDemote2To(D16(), a, b), zero_), ce = hn::SaturatedAdd(hn::ReorderDemote2To(D16(), c, e), zero_);
+    const auto bytes = hn::Min(hn::Max(hn::ReorderDemote2To(D8(), ab, ce), low_), high_);
+    if constexpr (hn::MaxLanes(D()) == 4) return bytes;
+    else return hn::BitCast(D8(), hn::TableLookupLanes(hn::BitCast(D(), bytes), hn::IndicesFromVec(D(), order_)));
+  }
+  HWY_INLINE void store_half(hn::Vec<D8> v, Out* to) const {
+    const hn::Half<D8> half;
+    hn::StoreU(hn::LowerHalf(half, v), half, to);
+  }
+  HWY_INLINE void store_halves(hn::Vec<D8> v, Out* to, int64_t apart) const {
+    const hn::Half<D8> half;
+    hn::StoreU(hn::LowerHalf(half, v), half, to);
+    hn::StoreU(hn::UpperHalf(half, v), half, to + apart);
+  }
+  HWY_INLINE void store_quarters(hn::Vec<D8> v, Out* to, int64_t apart) const {
+    const hn::Half<D8> half;
+    const hn::Half<decltype(half)> quarter;
+    const auto lower = hn::LowerHalf(half, v), upper = hn::UpperHalf(half, v);
+    hn::StoreU(hn::LowerHalf(quarter, lower), quarter, to);
+    hn::StoreU(hn::UpperHalf(quarter, lower), quarter, to + apart);
+    hn::StoreU(hn::LowerHalf(quarter, upper), quarter, to + 2 * apart);
+    hn::StoreU(hn::UpperHalf(quarter, upper), quarter, to + 3 * apart);
+  }
+
+ private:
+  hn::Vec<D16> zero_;
+  hn::Vec<D8> low_, high_;
+  hn::Vec<D> order_;
+};
+#else
+#undef ONEWEIGHT_PACKS_BYTES
+#define ONEWEIGHT_PACKS_BYTES 0
+#endif
+
 // Requantises to Out (int8 or uint8).
 template <class Out>
 struct QuantizedStore {
@@ -31,7 +88,7 @@ struct QuantizedStore {
   HWY_NOINLINE void store(const int32_t* sums, int64_t sums_stride, int rows, const int32_t* row_sums, int64_t m, int64_t n,
                           int64_t count) const {
     const Part part{sums, sums_stride, rows, row_sums, out + m * stride + n, n, count};
-#if !HWY_HAVE_SCALABLE && HWY_TARGET != HWY_SCALAR
+#if ONEWEIGHT_PACKS_BYTES
     // Half vectors hold what there is.
     const hn::Half<Int32Tag> half;
     if (hn::MaxLanes(half) > 4 && count <= static_cast<int64_t>(hn::Lanes(half))) return store_part(half, part);
@@ -79,8 +136,8 @@ struct QuantizedStore {
     const hn::Rebind<Out, D> d_out;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), to_stride = stride;
     int64_t i = 0;
-#if !HWY_HAVE_SCALABLE && HWY_TARGET != HWY_SCALAR
-    const Packer<D> packer(d, q);
+#if ONEWEIGHT_PACKS_BYTES
+    const BytePacker<Out, D> packer(d, q.zero, q.low, q.high);
     for (; i + 2 * lanes <= part.count; i += 2 * lanes) {
       const auto f0 = factors(d, part.n + i), f1 = factors(d, part.n + i + lanes);
       Out* HWY_RESTRICT to = part.to + i;
@@ -101,7 +158,7 @@ struct QuantizedStore {
       const auto f = factors(d, part.n + i);
       Out* HWY_RESTRICT to = part.to + i;
       int r = 0;
-#if !HWY_HAVE_SCALABLE && HWY_TARGET != HWY_SCALAR
+#if ONEWEIGHT_PACKS_BYTES
       if (i + lanes <= part.count) {
         for (; r + 4 <= part.rows; r += 4, to += 4 * to_stride) {
           const auto bytes = packer.pack(scaled<kNarrow>(d, part, f, r, i), scaled<kNarrow>(d, part, f, r + 1, i),
@@ -118,57 +175,6 @@ struct QuantizedStore {
       }
     }
   }
-
-#if !HWY_HAVE_SCALABLE && HWY_TARGET != HWY_SCALAR
-  // Four vectors of scaled sums as one of bytes, in their order.
-  template <class D>
-  class Packer {
-   public:
-    static_assert(HWY_IS_LITTLE_ENDIAN, "");
-    using D16 = hn::Repartition<int16_t, D>;
-    using D8 = hn::Repartition<Out, D>;
-    HWY_INLINE Packer(D d, const QuantizedScaling& q)
-        : zero_(hn::Set(D16(), static_cast<int16_t>(q.zero))), low_(hn::Set(D8(), static_cast<Out>(q.low))),
-          high_(hn::Set(D8(), static_cast<Out>(q.high))) {
-      // Packing works on 128-bit blocks: lane 4 b + j holds block b of vector j.
-      constexpr int32_t kBlocks = static_cast<int32_t>(hn::MaxLanes(D()) / 4);
-      HWY_ALIGN int32_t order[hn::MaxLanes(D())];
-      for (int32_t j = 0; j < 4; ++j)
-        for (int32_t b = 0; b < kBlocks; ++b) order[j * kBlocks + b] = 4 * b + j;
-      order_ = hn::Load(d, order);
-    }
-    template <class V>
-    HWY_INLINE hn::Vec<D8> pack(V a, V b, V c, V e) const {
-      const auto ab = hn::SaturatedAdd(hn::ReorderDemote2To(D16(), a, b), zero_), ce = hn::SaturatedAdd(hn::ReorderDemote2To(D16(), c, e), zero_);
-      const auto bytes = hn::Min(hn::Max(hn::ReorderDemote2To(D8(), ab, ce), low_), high_);
-      if constexpr (hn::MaxLanes(D()) == 4) return bytes;
-      else return hn::BitCast(D8(), hn::TableLookupLanes(hn::BitCast(D(), bytes), hn::IndicesFromVec(D(), order_)));
-    }
-    HWY_INLINE void store_half(hn::Vec<D8> v, Out* to) const {
-      const hn::Half<D8> half;
-      hn::StoreU(hn::LowerHalf(half, v), half, to);
-    }
-    HWY_INLINE void store_halves(hn::Vec<D8> v, Out* to, int64_t apart) const {
-      const hn::Half<D8> half;
-      hn::StoreU(hn::LowerHalf(half, v), half, to);
-      hn::StoreU(hn::UpperHalf(half, v), half, to + apart);
-    }
-    HWY_INLINE void store_quarters(hn::Vec<D8> v, Out* to, int64_t apart) const {
-      const hn::Half<D8> half;
-      const hn::Half<decltype(half)> quarter;
-      const auto lower = hn::LowerHalf(half, v), upper = hn::UpperHalf(half, v);
-      hn::StoreU(hn::LowerHalf(quarter, lower), quarter, to);
-      hn::StoreU(hn::UpperHalf(quarter, lower), quarter, to + apart);
-      hn::StoreU(hn::LowerHalf(quarter, upper), quarter, to + 2 * apart);
-      hn::StoreU(hn::UpperHalf(quarter, upper), quarter, to + 3 * apart);
-    }
-
-   private:
-    hn::Vec<D16> zero_;
-    hn::Vec<D8> low_, high_;
-    hn::Vec<D> order_;
-  };
-#endif
 };
 
 // Back to float: activation(scale of the row * scale of the channel * (sum - zero of the row * sum of the weights) + bias).
