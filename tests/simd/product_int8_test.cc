@@ -17,7 +17,10 @@ namespace HWY_NAMESPACE {
 struct TestRows {
   const uint8_t* base;
   int64_t terms;
-  void gather(int64_t row, int rows, TileTerm* to, int64_t stride) const {
+  TileLayout layout() const { return separate_rows(terms); }
+  int64_t rows_together(int64_t) const { return int64_t{1} << 40; }
+  void gather(int64_t row, int rows, TileTerm* to) const { gather_rows(row, rows, to, layout().row); }
+  void gather_rows(int64_t row, int rows, TileTerm* to, int64_t stride) const {
     for (int r = 0; r < rows; ++r) copy_terms(base + (row + r) * terms, terms, 0, to + r * stride);
   }
 };
@@ -33,7 +36,7 @@ struct TestStore {
       }
   }
 };
-inline int64_t test_scratch(int64_t rows, int64_t channels, int64_t terms, int bits) { return byte_product_scratch(rows, channels, terms, bits); }
+inline int64_t test_scratch(int64_t rows, int64_t channels, int64_t terms, int bits) { return byte_product_scratch(rows, channels, separate_rows(terms), bits); }
 // Rows [begin, end) of `rows`.
 inline void test_product(const uint8_t* a, int64_t rows, int64_t begin, int64_t end, const ByteWeights& w, int64_t channels,
                          const int32_t* bias, int32_t* out, std::byte* scratch) {

@@ -221,7 +221,7 @@ inline DepthwiseScratch lay_out_depthwise(const DepthwiseParams& p, std::byte* b
     s.packed = take(taps * ((p.channels + 63) / 64 * 64) * 2);
   } else {
     s.transposed = reinterpret_cast<uint8_t*>(take(p.taps() * p.channels));
-    s.product = take(byte_product_scratch(g.output_pixels(), p.multiplier, p.taps(), 8));
+    s.product = take(byte_product_scratch(g.output_pixels(), p.multiplier, window_layout(g, 1), 8));
   }
   s.bias = reinterpret_cast<int32_t*>(take((padded + kChannelPad) * 4));
   s.sums = reinterpret_cast<int32_t*>(take(kDepthwiseTile * 64 * 4));

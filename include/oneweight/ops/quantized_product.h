@@ -106,10 +106,13 @@ struct FloatPixels {
   const ByteScale* scales;   // of row / rows_per_scale
   int64_t rows_per_scale;
 
-  void gather(int64_t row, int rows, TileTerm* to, int64_t stride) const {
+  TileLayout layout() const { return separate_rows(channels); }
+  int64_t rows_together(int64_t) const { return int64_t{1} << 40; }
+  void gather_rows(int64_t row, int rows, TileTerm* to, int64_t stride) const {
     for (int r = 0; r < rows; ++r)
       quantize_bytes(input + (row + r) * distance, channels, scales[(row + r) / rows_per_scale], to + r * stride);
   }
+  void gather(int64_t row, int rows, TileTerm* to) const { gather_rows(row, rows, to, layout().row); }
 };
 
 // All groups of the part that args ask for. make_source(first channel of a group).
@@ -254,7 +257,9 @@ inline void wide_product(const KernelArgs& args) {
 inline int64_t quantized_product_scratch(const QuantizedProductParams& p, TensorType activations) {
   const ConvGeometry& g = p.geometry;
   if (activations == TensorType::int16) return p.terms() * 3 + 128;
-  int64_t bytes = byte_product_scratch(g.output_pixels(), p.channels / p.groups, p.terms(), p.bits);
+  const bool float_pixels = activations == TensorType::float32 && g.is_pointwise();
+  const TileLayout layout = float_pixels ? separate_rows(p.group_inputs) : window_layout(g, p.group_inputs);
+  int64_t bytes = byte_product_scratch(g.output_pixels(), p.channels / p.groups, layout, p.bits);
   if (!p.bias) bytes += (p.channels + kChannelPad) * 4;
   if (activations == TensorType::float32)
     bytes += g.batch * (8 + static_cast<int64_t>(sizeof(ByteScale))) + 2 * (p.channels + kChannelPad) * 4 + 6 * 64 +

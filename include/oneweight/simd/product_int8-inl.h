@@ -172,35 +172,64 @@ inline void pack_bytes(const uint8_t* w, int64_t stride, int64_t channels, int64
 
 #define ONEWEIGHT_BYTE_ROWS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13)
 
-// sums[r * 2 * Lanes + n] = bias[n] + the products of row r of the tile (stride in groups) with channel n of the panel.
+// How the activations of the rows of a register tile lie in scratch. Rows may overlap: windows of neighbouring pixels share
+// what they have in common. Up to three terms behind a segment are read, times weights of 0. All in terms.
+struct TileLayout {
+  int64_t row, segment;     // distance of rows, and of the segments of a row
+  int64_t segments, terms;  // of a row; of a segment
+  int64_t size;             // of a tile of kByteTileRows rows
+  bool separate;            // rows share nothing
+  int64_t row_terms() const { return segments * terms; }
+  int64_t groups() const { return (terms + 3) / 4 * (4 / kGroupTerms); }  // of a segment
+};
+// One row after another.
+inline TileLayout separate_rows(int64_t terms) {
+  TileLayout t{0, 0, 1, terms, 0, true};
+  int64_t groups = (t.groups() + 15) / 16 * 16;
+  if (groups % 256 == 0) groups += 16;  // rows in different sets of the cache
+  t.row = groups * kGroupTerms;
+  t.size = kByteTileRows * t.row;
+  return t;
+}
+
+// A group of terms.
+HWY_INLINE int32_t load_group(const TileTerm* from) {
+  int32_t group;
+  std::memcpy(&group, from, sizeof(group));
+  return group;
+}
+
+// sums[r * 2 * Lanes + n] = bias[n] + the products of row r of the tile with channel n of the panel.
 template <int kRows, bool kTwo>
-HWY_NOINLINE void byte_tile(const int32_t* HWY_RESTRICT tile, int64_t stride, const int32_t* HWY_RESTRICT panel, int64_t groups,
+HWY_NOINLINE void byte_tile(const TileTerm* HWY_RESTRICT tile, const TileLayout& layout, const int32_t* HWY_RESTRICT panel,
                             const int32_t* bias, int32_t* HWY_RESTRICT sums) {
   const Int32Tag d;
   using V = hn::Vec<Int32Tag>;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), row = layout.row, terms = layout.groups() * kGroupTerms;
   const V bias0 = hn::LoadU(d, bias), bias1 = kTwo ? hn::LoadU(d, bias + lanes) : bias0;
 #define ONEWEIGHT_BYTE_DECLARE(r) [[maybe_unused]] V x##r = bias0, y##r = bias1;
   ONEWEIGHT_BYTE_ROWS(ONEWEIGHT_BYTE_DECLARE)
 #undef ONEWEIGHT_BYTE_DECLARE
-  const int32_t* HWY_RESTRICT p0 = tile;
-  [[maybe_unused]] const int32_t *HWY_RESTRICT p3 = tile + 3 * stride, *HWY_RESTRICT p6 = tile + 6 * stride;
-  [[maybe_unused]] const int32_t *HWY_RESTRICT p9 = tile + 9 * stride, *HWY_RESTRICT p12 = tile + 12 * stride;
-  for (int64_t g = 0; g < groups; ++g) {
-    const V b0 = hn::LoadU(d, panel), b1 = kTwo ? hn::LoadU(d, panel + lanes) : b0;
-    panel += kTwo ? 2 * lanes : lanes;
+  for (int64_t s = 0; s < layout.segments; ++s, tile += layout.segment) {
+    const TileTerm* HWY_RESTRICT p0 = tile;
+    [[maybe_unused]] const TileTerm *HWY_RESTRICT p3 = tile + 3 * row, *HWY_RESTRICT p6 = tile + 6 * row;
+    [[maybe_unused]] const TileTerm *HWY_RESTRICT p9 = tile + 9 * row, *HWY_RESTRICT p12 = tile + 12 * row;
+    for (int64_t k = 0; k < terms; k += kGroupTerms) {
+      const V b0 = hn::LoadU(d, panel), b1 = kTwo ? hn::LoadU(d, panel + lanes) : b0;
+      panel += kTwo ? 2 * lanes : lanes;
 #define ONEWEIGHT_BYTE_STEP(r, p, times)                                \
   if constexpr (r < kRows) {                                            \
-    const V a = hn::Set(d, p[g + times * stride]);                      \
+    const V a = hn::Set(d, load_group(p + k + times * row));            \
     x##r = add_products(d, a, b0, x##r);                                \
     if constexpr (kTwo) y##r = add_products(d, a, b1, y##r);            \
   }
-    ONEWEIGHT_BYTE_STEP(0, p0, 0) ONEWEIGHT_BYTE_STEP(1, p0, 1) ONEWEIGHT_BYTE_STEP(2, p0, 2)
-    ONEWEIGHT_BYTE_STEP(3, p3, 0) ONEWEIGHT_BYTE_STEP(4, p3, 1) ONEWEIGHT_BYTE_STEP(5, p3, 2)
-    ONEWEIGHT_BYTE_STEP(6, p6, 0) ONEWEIGHT_BYTE_STEP(7, p6, 1) ONEWEIGHT_BYTE_STEP(8, p6, 2)
-    ONEWEIGHT_BYTE_STEP(9, p9, 0) ONEWEIGHT_BYTE_STEP(10, p9, 1) ONEWEIGHT_BYTE_STEP(11, p9, 2)
-    ONEWEIGHT_BYTE_STEP(12, p12, 0) ONEWEIGHT_BYTE_STEP(13, p12, 1)
+      ONEWEIGHT_BYTE_STEP(0, p0, 0) ONEWEIGHT_BYTE_STEP(1, p0, 1) ONEWEIGHT_BYTE_STEP(2, p0, 2)
+      ONEWEIGHT_BYTE_STEP(3, p3, 0) ONEWEIGHT_BYTE_STEP(4, p3, 1) ONEWEIGHT_BYTE_STEP(5, p3, 2)
+      ONEWEIGHT_BYTE_STEP(6, p6, 0) ONEWEIGHT_BYTE_STEP(7, p6, 1) ONEWEIGHT_BYTE_STEP(8, p6, 2)
+      ONEWEIGHT_BYTE_STEP(9, p9, 0) ONEWEIGHT_BYTE_STEP(10, p9, 1) ONEWEIGHT_BYTE_STEP(11, p9, 2)
+      ONEWEIGHT_BYTE_STEP(12, p12, 0) ONEWEIGHT_BYTE_STEP(13, p12, 1)
 #undef ONEWEIGHT_BYTE_STEP
+    }
   }
 #define ONEWEIGHT_BYTE_STORE(r)                                          \
   if constexpr (r < kRows) {                                             \
@@ -214,17 +243,16 @@ HWY_NOINLINE void byte_tile(const int32_t* HWY_RESTRICT tile, int64_t stride, co
 
 // The least tile of at least `rows` rows that is compiled.
 template <bool kTwo>
-inline void run_byte_tile(int rows, const int32_t* tile, int64_t stride, const int32_t* panel, int64_t groups, const int32_t* bias,
-                          int32_t* sums) {
+inline void run_byte_tile(int rows, const TileTerm* tile, const TileLayout& t, const int32_t* panel, const int32_t* bias, int32_t* sums) {
   if constexpr (kByteTileRows > 6) {
-    if (rows > 12) return byte_tile<14, kTwo>(tile, stride, panel, groups, bias, sums);
-    if (rows > 10) return byte_tile<12, kTwo>(tile, stride, panel, groups, bias, sums);
-    if (rows > 8) return byte_tile<10, kTwo>(tile, stride, panel, groups, bias, sums);
-    if (rows > 6) return byte_tile<8, kTwo>(tile, stride, panel, groups, bias, sums);
+    if (rows > 12) return byte_tile<14, kTwo>(tile, t, panel, bias, sums);
+    if (rows > 10) return byte_tile<12, kTwo>(tile, t, panel, bias, sums);
+    if (rows > 8) return byte_tile<10, kTwo>(tile, t, panel, bias, sums);
+    if (rows > 6) return byte_tile<8, kTwo>(tile, t, panel, bias, sums);
   }
-  if (rows > 4) return byte_tile<6, kTwo>(tile, stride, panel, groups, bias, sums);
-  if (rows > 2) return byte_tile<4, kTwo>(tile, stride, panel, groups, bias, sums);
-  return byte_tile<2, kTwo>(tile, stride, panel, groups, bias, sums);
+  if (rows > 4) return byte_tile<6, kTwo>(tile, t, panel, bias, sums);
+  if (rows > 2) return byte_tile<4, kTwo>(tile, t, panel, bias, sums);
+  return byte_tile<2, kTwo>(tile, t, panel, bias, sums);
 }
 
 // ---- Dot products
@@ -365,61 +393,54 @@ inline bool prefers_byte_dots(int64_t rows, int64_t terms) { return rows < 8 || 
 
 struct BytePlan {
   bool dots;
-  int64_t width, groups, panel, panels;  // channels and int32s of a panel, panels at a time
-  int64_t row;                           // int32s of a row of activations
+  int64_t width, panel, panels;  // channels and int32s of a panel, panels at a time
 };
-inline BytePlan plan_bytes(int64_t rows, int64_t channels, int64_t terms) {
+inline BytePlan plan_bytes(int64_t rows, int64_t channels, const TileLayout& t) {
   BytePlan p{};
-  p.dots = prefers_byte_dots(rows, terms);
+  p.dots = prefers_byte_dots(rows, t.row_terms());
   p.width = 2 * static_cast<int64_t>(hn::Lanes(Int32Tag()));
-  p.groups = (terms + 3) / 4 * (4 / kGroupTerms);
-  if (p.dots) {
-    p.row = dot_row_terms(terms) * static_cast<int64_t>(sizeof(TileTerm)) / 4;
-    return p;
-  }
-  p.panel = p.width * p.groups;
+  if (p.dots) return p;
+  p.panel = p.width * t.segments * t.groups();
   p.panels = std::clamp<int64_t>(kPanelBytes / std::max<int64_t>(1, 4 * p.panel), 1, (channels + p.width - 1) / p.width);
-  p.row = (p.groups + 15) / 16 * 16;
-  if (p.row % 256 == 0) p.row += 16;  // rows of a tile in different sets of the cache
   return p;
 }
-inline int64_t byte_product_scratch(int64_t rows, int64_t channels, int64_t terms, int bits) {
-  const BytePlan p = plan_bytes(rows, channels, terms);
-  const int64_t tile_rows = p.dots ? kByteDotRows : kByteTileRows;
-  int64_t bytes = 4 * (p.dots ? kByteDotRows * kDotChannels : kByteTileRows * p.width) + 64;
-  bytes += 4 * tile_rows * p.row + 4 * p.panel * p.panels;
+inline int64_t byte_product_scratch(int64_t rows, int64_t channels, const TileLayout& t, int bits) {
+  const BytePlan p = plan_bytes(rows, channels, t);
+  const int64_t terms = t.row_terms(), tile = p.dots ? kByteDotRows * dot_row_terms(terms) : t.size + 4;
+  int64_t bytes = 4 * (p.dots ? kByteDotRows * kDotChannels : kByteTileRows * p.width) + 128;
+  bytes += static_cast<int64_t>(sizeof(TileTerm)) * tile + 4 * p.panel * p.panels;
   if (bits < 8) bytes += (p.dots ? 8 : p.width) * terms + 64;
   return bytes;
 }
 
 // Computes rows [begin, end) of channels [first, first + channels) in `w`; epilogue.store(sums, stride, rows, row_sums, m, n, count)
 // takes `rows` rows of `count` int32 sums (bias[n] + sum of a' w') from row m and channel n on. rows_in_all decides the method.
-// bias may be read up to 32 elements behind the last channel. source.gather(row, rows, to, stride) writes the terms of
-// rows, `stride` apart.
+// bias may be read up to 32 elements behind the last channel. The source: gather_rows(row, rows, to, stride) writes the terms
+// of rows one after another, gather(row, rows, to) as in layout(), of which at most rows_together(row) go together.
 template <class Source, class Epilogue>
 void product_bytes(const Source& source, int64_t rows_in_all, int64_t begin, int64_t end, const ByteWeights& w, int64_t first,
                    int64_t channels, const int32_t* bias, const Epilogue& epilogue, std::byte* scratch) {
   const int64_t terms = w.terms;
-  const BytePlan p = plan_bytes(rows_in_all, channels, terms);
+  const TileLayout layout = source.layout();
+  const BytePlan p = plan_bytes(rows_in_all, channels, layout);
   int32_t row_sums[kByteTileRows] = {};
-  const auto sum_row = [&](const TileTerm* row) HWY_ATTR {
+  const auto sum_terms = [](const TileTerm* row, int64_t count) HWY_ATTR {
     int32_t sum = 0;
-    for (int64_t k = 0; k < terms; ++k) sum += row[k];
+    for (int64_t k = 0; k < count; ++k) sum += row[k];
     return sum;
   };
   int32_t* const sums = reinterpret_cast<int32_t*>(scratch);
   int64_t stride = 0;
   if (p.dots) {
-    int32_t* const tile = sums + kByteDotRows * kDotChannels;
-    uint8_t* const unpacked = reinterpret_cast<uint8_t*>(tile + kByteDotRows * p.row);
+    TileTerm* const a = reinterpret_cast<TileTerm*>(sums + kByteDotRows * kDotChannels);
     const int64_t row_terms = dot_row_terms(terms), step = dot_step(), rest = terms % step;
+    uint8_t* const unpacked = reinterpret_cast<uint8_t*>(a + kByteDotRows * row_terms);
     for (int64_t m = begin; m < end;) {
       const int rows = static_cast<int>(std::min<int64_t>(kByteDotRows, end - m));
-      TileTerm* const a = reinterpret_cast<TileTerm*>(tile);
-      source.gather(m, rows, a, row_terms);
+      source.gather_rows(m, rows, a, row_terms);
       for (int r = 0; r < rows; ++r) {
         TileTerm* row = a + r * row_terms;
-        if (epilogue.needs_row_sums()) row_sums[r] = sum_row(row);
+        if (epilogue.needs_row_sums()) row_sums[r] = sum_terms(row, terms);
         if (terms < step) {
           fill_terms(0, step - terms, row + terms);
         } else if (rest > 0) {
@@ -453,31 +474,33 @@ void product_bytes(const Source& source, int64_t rows_in_all, int64_t begin, int
     return;
   }
   const int64_t lanes = p.width / 2;
-  int32_t* const tile = sums + kByteTileRows * p.width;
-  int32_t* const panels = tile + kByteTileRows * p.row;
-  uint8_t* const unpacked = reinterpret_cast<uint8_t*>(panels + p.panel * p.panels);
+  int32_t* const panels = sums + kByteTileRows * p.width;
+  TileTerm* const tile = reinterpret_cast<TileTerm*>(panels + p.panel * p.panels);
+  uint8_t* const unpacked = reinterpret_cast<uint8_t*>(tile + layout.size + 4);
   for (int64_t n0 = 0; n0 < channels; n0 += p.panels * p.width) {
     const int64_t n1 = std::min(channels, n0 + p.panels * p.width);
     for (int64_t n = n0; n < n1; n += p.width) {
       int32_t* panel = panels + (n - n0) / p.width * p.panel;
       const int64_t vectors = n1 - n > lanes ? 2 : 1;
       const uint8_t* from = weight_rows(w, first + n, std::min(p.width, n1 - n), unpacked, &stride);
-      for (int64_t v = 0; v < vectors; ++v)
-        pack_bytes(from + v * lanes * stride, stride, n1 - n - v * lanes, terms, w.flip, panel + v * lanes, vectors * lanes);
+      for (int64_t s = 0; s < layout.segments; ++s, from += layout.terms, panel += vectors * lanes * layout.groups())
+        for (int64_t v = 0; v < vectors; ++v)
+          pack_bytes(from + v * lanes * stride, stride, n1 - n - v * lanes, layout.terms, w.flip, panel + v * lanes, vectors * lanes);
     }
-    int64_t tiles = (end - begin + kByteTileRows - 1) / kByteTileRows;
-    for (int64_t m = begin; m < end; --tiles) {
-      const int rows = static_cast<int>((end - m + tiles - 1) / tiles);
-      source.gather(m, rows, reinterpret_cast<TileTerm*>(tile), p.row * 4 / static_cast<int64_t>(sizeof(TileTerm)));
-      for (int r = 0; r < rows; ++r) {
-        TileTerm* row = reinterpret_cast<TileTerm*>(tile + r * p.row);
-        if (epilogue.needs_row_sums()) row_sums[r] = sum_row(row);
-        fill_terms(0, p.groups * kGroupTerms - terms, row + terms);
+    for (int64_t m = begin; m < end;) {
+      const int64_t together = std::min(end - m, source.rows_together(m));
+      const int rows = static_cast<int>(together / ((together + kByteTileRows - 1) / kByteTileRows));
+      source.gather(m, rows, tile);
+      if (epilogue.needs_row_sums()) {
+        for (int r = 0; r < rows; ++r) {
+          row_sums[r] = 0;
+          for (int64_t s = 0; s < layout.segments; ++s) row_sums[r] += sum_terms(tile + r * layout.row + s * layout.segment, layout.terms);
+        }
       }
       for (int64_t n = n0; n < n1; n += p.width) {
         const int32_t* panel = panels + (n - n0) / p.width * p.panel;
-        if (n1 - n > lanes) run_byte_tile<true>(rows, tile, p.row, panel, p.groups, bias + first + n, sums);
-        else run_byte_tile<false>(rows, tile, p.row, panel, p.groups, bias + first + n, sums);
+        if (n1 - n > lanes) run_byte_tile<true>(rows, tile, layout, panel, bias + first + n, sums);
+        else run_byte_tile<false>(rows, tile, layout, panel, bias + first + n, sums);
         epilogue.store(sums, p.width, rows, row_sums, m, first + n, std::min(p.width, n1 - n));
       }
       m += rows;
