@@ -293,7 +293,7 @@ HWY_INLINE void store_lane_sums(D d, V a, V b, V c, V e, int32_t* to) {
 
 // sums[r * kDotChannels + n] for kRows rows of activations (a, a_stride terms apart) and 4 * kQuads channels. `last`: the
 // first channel that repeats (channels behind it are computed from it and ignored).
-template <int kRows, int kQuads>
+template <int kRows, int kQuads, bool kFlips>
 HWY_NOINLINE void byte_dots(const TileTerm* HWY_RESTRICT a, int64_t a_stride, const uint8_t* w, int64_t w_stride, int64_t last,
                             int64_t terms, uint8_t flip, int32_t* sums) {
 #if HWY_TARGET == HWY_SCALAR
@@ -312,7 +312,7 @@ HWY_NOINLINE void byte_dots(const TileTerm* HWY_RESTRICT a, int64_t a_stride, co
   const hn::Repartition<TileTerm, Int32Tag> dt;
   const hn::Rebind<uint8_t, decltype(dt)> d8;
   const int64_t step = static_cast<int64_t>(hn::Lanes(dt));
-  const auto mask = hn::Set(d8, flip);
+  [[maybe_unused]] const auto mask = hn::Set(d8, flip);
 #define ONEWEIGHT_DOT_ALL(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
 #define ONEWEIGHT_DOT_DECLARE(n)                                                                              \
   [[maybe_unused]] V s##n##_0 = hn::Zero(d), s##n##_1 = s##n##_0, s##n##_2 = s##n##_0, s##n##_3 = s##n##_0;    \
@@ -320,8 +320,8 @@ HWY_NOINLINE void byte_dots(const TileTerm* HWY_RESTRICT a, int64_t a_stride, co
   ONEWEIGHT_DOT_ALL(ONEWEIGHT_DOT_DECLARE)
 #undef ONEWEIGHT_DOT_DECLARE
   const auto widen = [&](auto v) HWY_ATTR {
-    const auto flipped = hn::BitCast(hn::RebindToSigned<decltype(d8)>(), hn::Xor(v, mask));
-    return hn::BitCast(d, widen_terms(dt, flipped));
+    if constexpr (kFlips) v = hn::Xor(v, mask);
+    return hn::BitCast(d, widen_terms(dt, hn::BitCast(hn::RebindToSigned<decltype(d8)>(), v)));
   };
 #define ONEWEIGHT_DOT_STEP(n)                                                        \
   if constexpr (n < 4 * kQuads) {                                                    \
@@ -368,8 +368,10 @@ template <int kRows>
 inline void byte_dot_rows(const TileTerm* a, int64_t a_stride, const uint8_t* w, int64_t w_stride, int64_t channels, int64_t terms,
                           uint8_t flip, int32_t* sums) {
   constexpr int kQuads = kRows == 1 || (kRows == 2 && kByteTileRows > 6) ? 2 : 1;
-  for (int64_t n = 0; n < channels; n += 4 * kQuads)
-    byte_dots<kRows, kQuads>(a, a_stride, w + n * w_stride, w_stride, channels - 1 - n, terms, flip, sums + n);
+  for (int64_t n = 0; n < channels; n += 4 * kQuads) {
+    if (flip) byte_dots<kRows, kQuads, true>(a, a_stride, w + n * w_stride, w_stride, channels - 1 - n, terms, flip, sums + n);
+    else byte_dots<kRows, kQuads, false>(a, a_stride, w + n * w_stride, w_stride, channels - 1 - n, terms, flip, sums + n);
+  }
 }
 
 // ---- Weights
