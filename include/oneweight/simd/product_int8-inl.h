@@ -85,8 +85,12 @@ HWY_INLINE void copy_terms(const uint8_t* HWY_RESTRICT from, int64_t n, uint8_t 
   const hn::Repartition<TileTerm, Int32Tag> dt;
   const hn::Rebind<uint8_t, decltype(dt)> d8;
   if (n >= static_cast<int64_t>(hn::Lanes(d8))) return copy_vectors(d8, from, n, flip, to);
-  if (n >= 32) return copy_vectors(hn::CappedTag<uint8_t, 32>(), from, n, flip, to);
-  if (n >= 16) return copy_vectors(hn::CappedTag<uint8_t, 16>(), from, n, flip, to);
+  if constexpr (hn::MaxLanes(dt) > 32) {
+    if (n >= 32) return copy_vectors(hn::CappedTag<uint8_t, 32>(), from, n, flip, to);
+  }
+  if constexpr (hn::MaxLanes(dt) > 16) {
+    if (n >= 16) return copy_vectors(hn::CappedTag<uint8_t, 16>(), from, n, flip, to);
+  }
   if (n >= 8) return copy_vectors(hn::CappedTag<uint8_t, 8>(), from, n, flip, to);
   if (n >= 4) return copy_vectors(hn::CappedTag<uint8_t, 4>(), from, n, flip, to);
 #endif
