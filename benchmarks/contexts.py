@@ -18,7 +18,7 @@ import plot
 
 MIB = 1024 * 1024
 PEER = pathlib.Path(__file__).with_name("litert_peer.py")
-WARM_UP = pathlib.Path(__file__).parent.parent / "tests/data/models/tflm_hello_world_int8/model.tflite"
+WARM_UP = pathlib.Path(__file__).parent.parent / "tests/data/models/mlperf_kws_int8/model.tflite"
 
 
 def run_json(command):
