@@ -40,13 +40,13 @@ def main():
     series = []
     print(f"| model | runtime | {' | '.join(str(i + 1) for i in range(args.contexts))} | anonymous at {args.contexts} |")
     print("|---" * (args.contexts + 3) + "|")
-    for model in args.models:
+    for number, model in enumerate(args.models):
         name = pathlib.Path(model).stem
         size = os.path.getsize(model)
-        rows = [("oneweight", [args.oneweight, "memory", model, "--contexts", str(args.contexts), "--json"]),
-                ("LiteRT, XNNPACK", [args.peer_python, str(PEER), "contexts", model, str(args.contexts)]),
-                ("LiteRT, own kernels", [args.peer_python, str(PEER), "contexts", model, str(args.contexts), "--no-delegate"])]
-        for runtime, command in rows:
+        rows = [("oneweight", "", [args.oneweight, "memory", model, "--contexts", str(args.contexts), "--json"]),
+                ("LiteRT, XNNPACK", "6 3", [args.peer_python, str(PEER), "contexts", model, str(args.contexts)]),
+                ("LiteRT, own kernels", "2 3", [args.peer_python, str(PEER), "contexts", model, str(args.contexts), "--no-delegate"])]
+        for runtime, dashes, command in rows:
             result, error = run_json(command)
             if result is None:
                 print(f"| {name} | {runtime} | not measured: {' '.join(error or ['no output'])} |")
@@ -54,7 +54,7 @@ def main():
             points = [(c["rss_bytes"] - result["base_rss_bytes"]) / MIB for c in result["contexts"]]
             anonymous = (result["contexts"][-1]["anonymous_bytes"] - result["base_anonymous_bytes"]) / MIB
             print(f"| {name} ({size / MIB:.1f} MiB) | {runtime} | {' | '.join(f'{p:.1f}' for p in points)} | {anonymous:.1f} |", flush=True)
-            series.append((f"{name}, {runtime}", points))
+            series.append((f"{name}, {runtime}", points, number, dashes))
     if args.svg and series:
         plot.lines(args.svg, series, "contexts of one model", "MiB of resident memory over base")
         print(f"\nplot: {args.svg}")

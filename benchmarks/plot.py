@@ -22,10 +22,10 @@ def ticks(top):
 
 
 def lines(path, series, x_label, y_label):
-    """series: [(name, [y at x = 1, 2, ...])]. Writes an SVG with a legend on the right."""
+    """series: [(name, [y at x = 1, 2, ...], number of the colour, dashes or "")]. Writes an SVG with names on the right."""
     width, height, left, bottom, top, right = 900, 480, 70, 50, 20, 300
-    count = max(len(points) for _, points in series)
-    most = max(max(points) for _, points in series) or 1
+    count = max(len(points) for _, points, _, _ in series)
+    most = max(max(points) for _, points, _, _ in series) or 1
     x = lambda i: left + (width - left - right) * (i / max(1, count - 1))
     y = lambda v: height - bottom - (height - bottom - top) * (v / most)
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
@@ -37,19 +37,21 @@ def lines(path, series, x_label, y_label):
         out.append(f'<text x="{x(i):.1f}" y="{height - bottom + 18}" text-anchor="middle">{i + 1}</text>')
     out.append(f'<text x="{(left + width - right) / 2}" y="{height - 12}" text-anchor="middle">{html.escape(x_label)}</text>')
     out.append(f'<text transform="translate(16 {(top + height - bottom) / 2}) rotate(-90)" text-anchor="middle">{html.escape(y_label)}</text>')
-    # Names at the height of the last point, pushed apart.
+    # Names at the height of the last point, pushed apart: downwards, then up from the bottom.
     ends = sorted(range(len(series)), key=lambda k: -series[k][1][-1])
     label_y = {}
     last = -1e9
     for k in ends:
-        last = max(y(series[k][1][-1]), last + 15)
-        label_y[k] = last
-    overflow = max(0, last - (height - bottom))
-    for k, (name, points) in enumerate(series):
-        colour = COLOURS[k % len(COLOURS)]
+        label_y[k] = last = max(y(series[k][1][-1]), last + 15)
+    last = height - bottom + 15
+    for k in reversed(ends):
+        label_y[k] = last = min(label_y[k], last - 15)
+    for k, (name, points, colour, dashes) in enumerate(series):
+        colour = COLOURS[colour % len(COLOURS)]
         path_data = " ".join(f"{x(i):.1f},{y(v):.1f}" for i, v in enumerate(points))
-        out.append(f'<polyline points="{path_data}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        out.append(f'<text x="{width - right + 8}" y="{label_y[k] - overflow + 4:.1f}" fill="{colour}">{html.escape(name)} ({points[-1]:.0f})</text>')
+        dash = f' stroke-dasharray="{dashes}"' if dashes else ""
+        out.append(f'<polyline points="{path_data}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
+        out.append(f'<text x="{width - right + 8}" y="{label_y[k] + 4:.1f}" fill="{colour}">{html.escape(name)} ({points[-1]:.0f})</text>')
     out.append("</svg>")
     with open(path, "w") as f:
         f.write("\n".join(out) + "\n")

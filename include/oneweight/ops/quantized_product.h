@@ -141,8 +141,9 @@ void quantized_product(const KernelArgs& args) {
     scratch += (p.channels + kChannelPad) * 4;
     const ByteWeights w{args.in<uint8_t>(1), p.terms(), p.bits, p.w_flip};
     const std::byte* given = args.in<std::byte>(2);
+    weight_sums(w, p.channels, folded);
     for (int64_t n = 0; n < p.channels; ++n)
-      folded[n] = folded_bias(given ? Preparation::load<int32_t>(given, n) : 0, weight_sum(w, n), w.terms, p.a_zero, p.scaling.weight_zero);
+      folded[n] = folded_bias(given ? Preparation::load<int32_t>(given, n) : 0, folded[n], w.terms, p.a_zero, p.scaling.weight_zero);
     for (int64_t n = p.channels; n < p.channels + kChannelPad; ++n) folded[n] = 0;
     bias = folded;
   }
@@ -175,7 +176,8 @@ inline void hybrid_product(const KernelArgs& args) {
   if (!sums) {
     int32_t* summed = reinterpret_cast<int32_t*>(take((p.channels + kChannelPad) * 4));
     const ByteWeights w{args.in<uint8_t>(1), p.terms(), p.bits, p.w_flip};
-    for (int64_t n = 0; n < p.channels + kChannelPad; ++n) summed[n] = n < p.channels ? weight_sum(w, n) : 0;
+    weight_sums(w, p.channels, summed);
+    for (int64_t n = p.channels; n < p.channels + kChannelPad; ++n) summed[n] = 0;
     sums = summed;
   }
   std::memset(nothing, 0, static_cast<size_t>(p.channels + kChannelPad) * 4);
@@ -236,7 +238,9 @@ inline void wide_product(const KernelArgs& args) {
           for (int64_t k = 0; k < terms; ++k) row[k] = static_cast<int8_t>(signed_weight(w, n * terms + k));
           weights = row;
         }
-        const int64_t sum = wide_dot(patch, weights, terms) - (p.a_zero ? int64_t{p.a_zero} * weight_sum(w, n) : 0);
+        int64_t sum = wide_dot(patch, weights, terms);
+        if (p.a_zero != 0)
+          for (int64_t k = 0; k < terms; ++k) sum -= int64_t{p.a_zero} * weights[k];
         const FixedMultiplier f{p.scaling.multiplier[n], p.scaling.shift[n]};
         int64_t scaled;
         if (p.scaling.once) {
@@ -301,7 +305,7 @@ inline Status finish_quantized(Preparation& p, QuantizedProductParams* params, A
     if (weights.data) {
       int32_t* sums = p.derived<int32_t>(channels + kChannelPad);
       if (!sums) return p.no_memory();
-      for (int64_t n = 0; n < channels; ++n) sums[n] = weight_sum(w, n);
+      ONEWEIGHT_KERNEL(p.target(), weight_sums)(w, channels, sums);
       params->weight_sums = sums;
     }
     kernel = ONEWEIGHT_KERNEL(p.target(), hybrid_product);
@@ -318,7 +322,8 @@ inline Status finish_quantized(Preparation& p, QuantizedProductParams* params, A
       params->a_flip = is_signed ? 0x80 : 0;
       params->a_zero = input.zero_point() - low;
       params->scaling.weight_zero = weights.zero_point() - (params->w_flip ? 128 : 0);
-      ONEWEIGHT_RETURN_IF_ERROR(fold_biases(p, w, weights, channels, params->a_zero, &params->scaling, &params->bias));
+      ONEWEIGHT_RETURN_IF_ERROR(fold_biases(p, w, weights, channels, params->a_zero, ONEWEIGHT_KERNEL(p.target(), weight_sums),
+                                            &params->scaling, &params->bias));
       kernel = is_signed ? ONEWEIGHT_KERNEL(p.target(), quantized_product<int8_t>) : ONEWEIGHT_KERNEL(p.target(), quantized_product<uint8_t>);
     }
   }

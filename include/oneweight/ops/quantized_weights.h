@@ -16,26 +16,6 @@ inline int weight_bits(TensorType type) {
   return type == TensorType::int4 ? 4 : type == TensorType::int2 ? 2 : type == TensorType::int8 || type == TensorType::uint8 ? 8 : 0;
 }
 
-// Element number i of packed or byte weights, as the signed w'.
-inline int32_t signed_weight(const ByteWeights& w, int64_t i) {
-  if (w.bits == 8) return static_cast<int8_t>(w.data[i] ^ w.flip);
-  const int per_byte = 8 / w.bits;
-  const int left = 8 - w.bits - static_cast<int>(i % per_byte) * w.bits;
-  return static_cast<int8_t>(static_cast<uint8_t>(w.data[i / per_byte] << left)) >> (8 - w.bits);
-}
-
-// sum of w' over the terms of channel n.
-inline int32_t weight_sum(const ByteWeights& w, int64_t n) {
-  int64_t sum = 0;
-  if (w.bits == 8) {
-    const uint8_t* row = w.data + n * w.terms;
-    for (int64_t k = 0; k < w.terms; ++k) sum += static_cast<int8_t>(row[k] ^ w.flip);
-  } else {
-    for (int64_t k = 0; k < w.terms; ++k) sum += signed_weight(w, n * w.terms + k);
-  }
-  return static_cast<int32_t>(sum);
-}
-
 // The constant part of a channel's sum of (a' - a_zero) (w' - w_zero) + bias, when a' w' is summed; wraps.
 inline int32_t folded_bias(int32_t bias, int32_t sum_of_weights, int64_t terms, int32_t a_zero, int32_t w_zero) {
   const uint32_t a = static_cast<uint32_t>(a_zero), zero = static_cast<uint32_t>(w_zero);
@@ -90,10 +70,13 @@ inline Status make_scaling(Preparation& p, const Operand& input, const Operand& 
   return {};
 }
 
+// sums[n] = sum of w' over the terms of channel n.
+using WeightSumsFn = void (*)(const ByteWeights& w, int64_t channels, int32_t* sums);
+
 // Folded biases of constant weights and bias, padded; *folded stays null when one of them is computed while running.
 // Clears q->narrow where sums could pass 2^30.
-inline Status fold_biases(Preparation& p, const ByteWeights& w, const Operand& weights, int64_t channels, int32_t a_zero, QuantizedScaling* q,
-                          const int32_t** folded) {
+inline Status fold_biases(Preparation& p, const ByteWeights& w, const Operand& weights, int64_t channels, int32_t a_zero, WeightSumsFn weight_sums,
+                          QuantizedScaling* q, const int32_t** folded) {
   *folded = nullptr;
   const bool has_bias = p.has_input(2);
   if (!weights.data || (has_bias && !p.input(2).data)) {
@@ -102,11 +85,12 @@ inline Status fold_biases(Preparation& p, const ByteWeights& w, const Operand& w
   }
   int32_t* to = p.derived<int32_t>(channels + kChannelPad);
   if (!to) return p.no_memory();
+  weight_sums(w, channels, to);
   int64_t largest = 0;
   for (int64_t n = 0; n < channels; ++n) {
     const int32_t bias = has_bias ? Preparation::load<int32_t>(p.input(2).data, n) : 0;
     largest = std::max<int64_t>(largest, bias < 0 ? -static_cast<int64_t>(bias) : bias);
-    to[n] = folded_bias(bias, weight_sum(w, n), w.terms, a_zero, q->weight_zero);
+    to[n] = folded_bias(bias, to[n], w.terms, a_zero, q->weight_zero);
   }
   if (largest >= (1 << 29) || w.terms >= 8192 || largest + w.terms * 65536 >= (1 << 30)) q->narrow = false;
   *folded = to;

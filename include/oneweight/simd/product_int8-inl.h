@@ -392,6 +392,32 @@ inline const uint8_t* weight_rows(const ByteWeights& w, int64_t first, int64_t c
   return unpacked;
 }
 
+// sums[n] = sum of w' over the terms of channel n.
+inline void weight_sums(const ByteWeights& w, int64_t channels, int32_t* sums) {
+  for (int64_t n = 0; n < channels; ++n) {
+    int64_t sum = 0, k = 0;
+    if (w.bits == 8) {
+      const uint8_t* row = w.data + n * w.terms;
+#if HWY_TARGET != HWY_SCALAR
+      const hn::ScalableTag<uint8_t> d;
+      const hn::Repartition<uint64_t, decltype(d)> d64;
+      const int64_t step = static_cast<int64_t>(hn::Lanes(d));
+      const auto mask = hn::Set(d, static_cast<uint8_t>(w.flip ^ 0x80));  // w' + 128
+      auto sum0 = hn::Zero(d64), sum1 = sum0;
+      for (; k + 2 * step <= w.terms; k += 2 * step) {
+        sum0 = hn::Add(sum0, hn::SumsOf8(hn::Xor(hn::LoadU(d, row + k), mask)));
+        sum1 = hn::Add(sum1, hn::SumsOf8(hn::Xor(hn::LoadU(d, row + k + step), mask)));
+      }
+      sum = static_cast<int64_t>(hn::ReduceSum(d64, hn::Add(sum0, sum1))) - 128 * k;
+#endif
+      for (; k < w.terms; ++k) sum += static_cast<int8_t>(row[k] ^ w.flip);
+    } else {
+      for (; k < w.terms; ++k) sum += signed_weight(w, n * w.terms + k);
+    }
+    sums[n] = static_cast<int32_t>(sum);
+  }
+}
+
 // ---- Drivers
 
 // Whether all of an operator's rows are computed by dot products.

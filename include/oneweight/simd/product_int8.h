@@ -16,6 +16,14 @@ struct ByteWeights {
   uint8_t flip = 0;          // 0x80 for uint8: makes them signed
 };
 
+// Element number i of packed or byte weights, as the signed w'.
+inline int32_t signed_weight(const ByteWeights& w, int64_t i) {
+  if (w.bits == 8) return static_cast<int8_t>(w.data[i] ^ w.flip);
+  const int per_byte = 8 / w.bits;
+  const int left = 8 - w.bits - static_cast<int>(i % per_byte) * w.bits;
+  return static_cast<int8_t>(static_cast<uint8_t>(w.data[i / per_byte] << left)) >> (8 - w.bits);
+}
+
 // From sums to stored outputs. The arrays may be read 32 elements behind the last channel.
 struct QuantizedScaling {
   const int32_t* multiplier = nullptr;
