@@ -22,6 +22,12 @@ foreach(list ${lists})
   endif()
 endforeach()
 
+# No kernel leaves its tensors on any model of the suites, passing or not.
+if(IS_DIRECTORY "${ONEWEIGHT_SUITES}" AND NOT ONEWEIGHT_SANITIZE)
+  add_test(NAME "guard pages: suites" COMMAND context_tests "[guard]")
+  set_tests_properties("guard pages: suites" PROPERTIES ENVIRONMENT "ONEWEIGHT_MORE_DATA=${ONEWEIGHT_SUITES}")
+endif()
+
 # What the program says and returns when it is used wrongly.
 function(oneweight_program_test name expected_code expected_text)
   add_test(NAME "program: ${name}"

@@ -1,4 +1,4 @@
-// Runs a plan with every tensor, and the scratch of every step, ending right before a page that may not be touched.
+// Runs a plan with every tensor, its variables, and the scratch of every step, ending right before a page that may not be touched.
 #ifndef ONEWEIGHT_TESTS_SUPPORT_GUARDED_RUN_H
 #define ONEWEIGHT_TESTS_SUPPORT_GUARDED_RUN_H
 
@@ -11,7 +11,8 @@
 // Memory of a whole plan. Tensors that share a buffer share it here too; constants are copied and read-only.
 class GuardedRun {
  public:
-  explicit GuardedRun(const oneweight::Plan& plan) : plan_(plan), addresses_(plan.tensors().size(), nullptr) {
+  explicit GuardedRun(const oneweight::Plan& plan) : plan_(plan), resources_(static_cast<size_t>(plan.resource_bytes())), addresses_(plan.tensors().size(), nullptr) {
+    if (plan.resource_bytes() > 0) std::memset(resources_.data(), 0, static_cast<size_t>(plan.resource_bytes()));
     std::vector<int> memory_of_buffer(plan.tensors().size(), -1);
     for (size_t t = 0; t < plan.tensors().size(); ++t) {
       const oneweight::PlanTensor& tensor = plan.tensors()[t];
@@ -35,7 +36,7 @@ class GuardedRun {
   // As ExecutionContext::run, optionally in several bands of rows a step.
   bool run(int64_t band = 0) {
     oneweight::DenormalsFlushed denormals;
-    oneweight::RunState state;
+    oneweight::RunState state(resources_.data());
     for (const oneweight::Step& step : plan_.steps()) {
       const GuardedMemory scratch(static_cast<size_t>(step.scratch_bytes));
       const int64_t rows = band > 0 ? band : step.rows;
@@ -51,6 +52,7 @@ class GuardedRun {
 
  private:
   const oneweight::Plan& plan_;
+  GuardedMemory resources_;
   std::vector<GuardedMemory> memory_;
   std::vector<std::byte*> addresses_;
 };
