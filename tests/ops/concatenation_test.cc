@@ -77,3 +77,70 @@ TEST_CASE("parts that do not fit are refused", "[ops][concatenation]") {
   check_refused(run_on_targets(concatenation_model<float>({{}}, 0), {zeros(1)}), ErrorCode::invalid_model,
                 "axis 0 is outside rank 0");
 }
+
+namespace {
+
+// y = concatenation of x's rows before `sizes[0]`, the rows given, and x's rows from `starts[0]` on; the inputs are x, rows, sizes, starts.
+// in_place: x is computed, so that it may be written over.
+template <class I>
+ModelBuilder written_rows_model(int64_t rows, bool in_place, bool read_elsewhere = false, int32_t axis = 0) {
+  ModelBuilder m;
+  const TensorType integer = tensor_type_of<I>;
+  const int given = m.tensor(TensorType::float32, {5, 2}, "x"), item = m.tensor(TensorType::float32, {static_cast<int32_t>(rows), 2}, "rows");
+  const int sizes = m.tensor(integer, {2}, "sizes"), starts = m.tensor(integer, {2}, "starts");
+  const int none = m.tensor(integer, {2}, "none").values(std::vector<I>{0, 0}), rest = m.tensor(integer, {2}, "rest").values(std::vector<I>{-1, -1});
+  const int before = m.tensor(TensorType::float32, {}, "before"), behind = m.tensor(TensorType::float32, {}, "behind");
+  const int y = m.tensor(TensorType::float32, {}, "y");
+  int x = given;
+  if (in_place) {
+    x = m.tensor(TensorType::float32, {5, 2}, "computed");
+    m.op(BuiltinOperator::neg, {given}, {x});
+  }
+  m.op(BuiltinOperator::slice, {x, none, sizes}, {before});
+  m.op(BuiltinOperator::slice, {x, starts, rest}, {behind});
+  m.op(BuiltinOperator::concatenation, {before, item, behind}, {y}).options(10).field<int32_t>(0, axis);
+  std::vector<int32_t> outputs = {y};
+  if (read_elsewhere) {
+    const int z = m.tensor(TensorType::float32, {}, "z");
+    m.op(BuiltinOperator::neg, {before}, {z});
+    outputs.push_back(z);
+  }
+  m.inputs({given, item, sizes, starts}).outputs(outputs);
+  return m;
+}
+
+}  // namespace
+
+TEST_CASE("rows between computed slices of one tensor are written into it", "[ops][concatenation]") {
+  const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  for (const bool in_place : {false, true})
+    for (const int64_t rows : {1, 2})
+      for (int64_t k = 0; k + rows <= 5; ++k) {
+        std::vector<float> want = x, item;
+        for (float& v : want) v = in_place ? -v : v;
+        for (int64_t i = 0; i < 2 * rows; ++i) item.push_back(100.0f + static_cast<float>(i)), want[static_cast<size_t>(2 * k + i)] = item.back();
+        const auto narrow = [&](int64_t a, int64_t b) { return bytes_of(std::vector<int32_t>{static_cast<int32_t>(a), static_cast<int32_t>(b)}); };
+        check_values(run_on_targets(written_rows_model<int32_t>(rows, in_place), {bytes_of(x), bytes_of(item), narrow(k, -1), narrow(k + rows, 0)}), {5, 2}, want);
+        const std::vector<int64_t> sizes = {k, 2}, starts = {k + rows, 0};
+        check_values(run_on_targets(written_rows_model<int64_t>(rows, in_place), {bytes_of(x), bytes_of(item), bytes_of(sizes), bytes_of(starts)}), {5, 2}, want);
+      }
+}
+
+TEST_CASE("computed slices that do not make up the tensor are errors", "[ops][concatenation][errors]") {
+  const std::vector<float> x(10);
+  std::vector<float> item(2);
+  const auto run = [&](const ModelBuilder& m, std::vector<int32_t> sizes, std::vector<int32_t> starts) {
+    return run_on_targets(m, {bytes_of(x), bytes_of(item), bytes_of(sizes), bytes_of(starts)});
+  };
+  const ModelBuilder m = written_rows_model<int32_t>(1, false);
+  check_refused(run(m, {2, -1}, {4, 0}), ErrorCode::unsupported, "rows before 2, 1 rows, and rows from 4 on, which are not 5 rows");
+  check_refused(run(m, {5, -1}, {6, 0}), ErrorCode::unsupported, "rows before 5");
+  check_refused(run(m, {-1, -1}, {0, 0}), ErrorCode::unsupported, "rows before -1");
+  check_refused(run(m, {2, 1}, {3, 0}), ErrorCode::unsupported, "not 5 rows");
+  check_refused(run(m, {2, -1}, {3, 1}), ErrorCode::unsupported, "not 5 rows");
+  check_refused(run(written_rows_model<int32_t>(1, false, true), {2, -1}, {3, 0}), ErrorCode::unsupported,
+                "operator 2 CONCATENATION: joins parts whose shapes depend on values");
+  check_refused(run(written_rows_model<int32_t>(1, false, false, 1), {2, -1}, {3, 0}), ErrorCode::unsupported, "shapes depend on values");
+  item.resize(12);
+  check_refused(run(written_rows_model<int32_t>(6, false), {2, -1}, {3, 0}), ErrorCode::unsupported, "not 5 rows");
+}

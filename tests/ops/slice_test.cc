@@ -118,3 +118,18 @@ TEST_CASE("strided slices: strides both ways, clamped ends, masks", "[ops][strid
   check_refused(run({6}, {{0, 0}, {6, 1}, {1, 1}}), ErrorCode::invalid_model, "slices 2 axes of tensor 'x' int32 [6]");
   check_refused(run({2, 2}, {{0, 0}, {1, 1}, {1, 1}, 0, 0, 3}), ErrorCode::invalid_model, "more than one ellipsis");
 }
+
+TEST_CASE("a slice of computed size is refused where its shape is needed", "[ops][slice][errors]") {
+  for (const bool asked : {false, true}) {
+    ModelBuilder m;
+    const int x = m.tensor(TensorType::float32, {4}, "x"), sizes = m.tensor(TensorType::int32, {1}, "sizes");
+    const int starts = m.tensor(TensorType::int32, {1}, "starts").values(std::vector<int32_t>{0});
+    const int y = m.tensor(TensorType::float32, {}, "y"), z = m.tensor(TensorType::float32, {}, "z");
+    m.op(BuiltinOperator::slice, {x, starts, sizes}, {y});
+    if (!asked) m.op(BuiltinOperator::neg, {y}, {z});
+    m.inputs({x, sizes}).outputs({asked ? y : z});
+    check_refused(run_on_targets(m, {bytes_of(std::vector<float>(4)), bytes_of(std::vector<int32_t>{2})}), ErrorCode::unsupported,
+                  std::string("operator 0 SLICE: the shape of its output 'y' depends on values that are computed while running and is ") +
+                      (asked ? "asked for" : "read by operator 1 NEG"));
+  }
+}

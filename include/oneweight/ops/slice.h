@@ -1,7 +1,10 @@
 // SLICE: the block of input 0 that starts at input 1 and has the extents of input 2 (-1 = up to the end). The sizes are
-// constant; the start may be computed while running (then no size may be -1) and is checked there.
+// constant; the start may be computed while running and is checked there. With computed sizes, or a computed start and a
+// size of -1, the output has no shape before the run: CONCATENATION can look through that.
 #ifndef ONEWEIGHT_OPS_SLICE_H
 #define ONEWEIGHT_OPS_SLICE_H
+
+#include <algorithm>
 
 #include "oneweight/ops/strided_copy.h"
 
@@ -10,6 +13,7 @@ inline namespace ONEWEIGHT_ABI {
 
 struct Slice {
   static Status prepare(Preparation& p);
+  static Status unsized(Preparation& p);
   static constexpr OpRow row = {
       .code = BuiltinOperator::slice, .types = "all of whole bytes", .accepts = &accepts_moved<0>, .prepare = &prepare};
 };
@@ -37,13 +41,26 @@ inline void moving_slice_kernel(const KernelArgs& args) {
   copy_strided(p.copy, from, args.out<std::byte>(0), args.rows);
 }
 
+ONEWEIGHT_INLINE Status Slice::unsized(Preparation& p) {
+  for (int i = 1; i < 3; ++i) {
+    const Operand& t = p.input(i);
+    if (t.type != TensorType::int32 && t.type != TensorType::int64) return p.invalid("%s is neither int32 nor int64", p.describe(t).c_str());
+    if (t.shape.elements() != p.input(0).shape.rank())
+      return p.invalid("%s does not fit %s", p.describe(t).c_str(), p.describe(p.input(0)).c_str());
+  }
+  p.set_unsized_output();
+  return {};
+}
+
 ONEWEIGHT_INLINE Status Slice::prepare(Preparation& p) {
   ONEWEIGHT_RETURN_IF_ERROR(p.expect_operands(3, 3));
   const Operand &input = p.input(0), &begin = p.input(1);
   const Shape& in = input.shape;
   std::vector<int64_t> starts, sizes;
-  ONEWEIGHT_RETURN_IF_ERROR(p.constant_ints(2, &sizes));
   const bool moving = !begin.is_constant;
+  if (!p.input(2).is_constant) return unsized(p);
+  ONEWEIGHT_RETURN_IF_ERROR(p.constant_ints(2, &sizes));
+  if (moving && std::find(sizes.begin(), sizes.end(), -1) != sizes.end()) return unsized(p);
   if (!moving) ONEWEIGHT_RETURN_IF_ERROR(p.constant_ints(1, &starts));
   if (moving && begin.type != TensorType::int32 && begin.type != TensorType::int64)
     return p.invalid("%s is neither int32 nor int64", p.describe(begin).c_str());
@@ -57,8 +74,6 @@ ONEWEIGHT_INLINE Status Slice::prepare(Preparation& p) {
   Shape shape;
   for (int i = 0; i < in.rank(); ++i) {
     const int64_t start = moving ? 0 : starts[i];
-    if (moving && sizes[i] < 0)
-      return p.error(ErrorCode::unsupported, "axis %d of its output reaches from a computed start to the end", i);
     const int64_t size = sizes[i] == -1 ? in[i] - start : sizes[i];
     if (start < 0 || start > in[i] || size < 0 || size > in[i] - start)
       return p.invalid("start %lld and size %lld along axis %d lie outside %s", static_cast<long long>(start),

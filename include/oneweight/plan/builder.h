@@ -70,6 +70,7 @@ class PlanBuilder {
     bool keep = false;
     bool available = false;
     bool computed = false;           // an arena tensor
+    bool unsized = false;            // has no shape: for consumers that look through its producer
   };
   struct Node {
     Preparation preparation;
@@ -97,6 +98,8 @@ class PlanBuilder {
       if (!info_[t].available)
         return make_error(ErrorCode::invalid_model, "output tensor '%s' is not computed by any operator",
                           std::string(plan_->tensors_[t].name).c_str());
+    for (size_t t = 0; t < info_.size(); ++t)
+      if (info_[t].unsized && (info_[t].is_output || info_[t].keep)) return unsized_error(static_cast<int>(t), " and is asked for");
     for (int32_t t : plan_->outputs_) ONEWEIGHT_RETURN_IF_ERROR(need_value(t));
     remove_unused();
     emit_steps();
@@ -302,6 +305,7 @@ class PlanBuilder {
       if (t < 0) continue;
       if (!info_[t].available)
         return p.invalid("reads tensor '%s' before any operator has computed it", name_of(t).c_str());
+      if (info_[t].unsized && !row->takes_unsized) return unsized_error(t, " and is read by operator " + std::to_string(index) + " " + std::string(op.name()));
       if (info_[t].widened_from >= 0 && !is_constant(t)) {
         if (reads_stored(*row, static_cast<int>(i))) {
           --info_[t].uses;
@@ -324,6 +328,10 @@ class PlanBuilder {
     for (int32_t t : node.outputs) p.outputs_.push_back(operand(t));
     p.output_set_.assign(node.outputs.size(), 0);
     ONEWEIGHT_RETURN_IF_ERROR(row->prepare(p));
+    if (p.unsized_) {
+      info_[node.outputs[0]].available = info_[node.outputs[0]].unsized = true;
+      return {};
+    }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       PlanTensor& t = plan_->tensors_[node.outputs[i]];
       if (!p.output_set_[i]) return p.error(ErrorCode::unsupported, "did not state the shape of output %zu", i);
@@ -414,6 +422,25 @@ class PlanBuilder {
     node->live = false;
     consumer.input_ids_[0] = node->inputs[0];
     consumer.inputs_[0] = operand(node->inputs[0]);
+    return true;
+  }
+
+  Status unsized_error(int t, const std::string& why) const {
+    const OperatorDef& op = subgraph().operators[info_[t].producer];
+    return make_error(ErrorCode::unsupported, "operator %d %s: the shape of its output '%s' depends on values that are computed while running%s",
+                      info_[t].producer, std::string(op.name()).c_str(), name_of(t).c_str(), why.c_str());
+  }
+  bool absorb_unsized(Preparation& consumer, int i, int* first) {
+    const int t = consumer.input_ids_[i];
+    if (t < 0 || !info_[t].unsized || info_[t].uses != 1) return false;
+    const std::vector<int32_t>& inputs = nodes_[info_[t].producer]->inputs;
+    consumer.input_ids_[i] = inputs[0];
+    consumer.inputs_[i] = operand(inputs[0]);
+    *first = consumer.input_count();
+    for (size_t k = 1; k < inputs.size(); ++k) {
+      consumer.input_ids_.push_back(inputs[k]);
+      consumer.inputs_.push_back(inputs[k] < 0 ? empty_operand() : operand(inputs[k]));
+    }
     return true;
   }
 
@@ -733,6 +760,8 @@ inline Status Preparation::subgraph(int index, std::span<const Operand* const> i
   return builder_->subgraph_plan(*this, index, inputs, plan);
 }
 inline bool Preparation::absorb_padding_impl(SpatialPadding* padding) { return builder_->absorb_padding(*this, padding); }
+inline bool Preparation::is_unsized_impl(int i) const { return input_ids_[i] >= 0 && builder_->info_[input_ids_[i]].unsized; }
+inline bool Preparation::absorb_unsized_impl(int i, int* first) { return builder_->absorb_unsized(*this, i, first); }
 inline bool Preparation::fuse_activation_impl(const FusedActivation& wanted) { return builder_->fuse_activation(*this, wanted); }
 
 }  // namespace v1

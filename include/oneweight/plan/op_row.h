@@ -19,6 +19,8 @@ struct OpRow {
   // Output 0 is the widened value of input 0 (same elements, float): where input 0 is constant, consumers with
   // stored_inputs read it instead, and the step runs only if another consumer needs it.
   bool widens = false;
+  // prepare() can look through inputs whose shapes are known while running only (Preparation::absorb_unsized).
+  bool takes_unsized = false;
   int32_t min_version = 1;
   int32_t max_version = 1 << 30;               // newer versions change types; accepts() judges those
 };

@@ -191,6 +191,15 @@ class Preparation {
   void set_side_effect() { side_effect_ = true; }
   // The outputs may differ from run to run for equal inputs: never folded.
   void set_not_foldable() { foldable_ = false; }
+  // The shape of output 0, the only one, depends on values that are computed while running. No kernel then: only a consumer
+  // that looks through this step (OpRow::takes_unsized, absorb_unsized) may read it.
+  void set_unsized_output() { unsized_ = true; }
+  bool is_unsized(int i) const { return is_unsized_impl(i); }
+  // If nobody else reads the unsized input i, makes that step's input 0 the input i of this node, and appends its other
+  // inputs behind all inputs of this node; *first: the number of the first of them.
+  bool absorb_unsized(int i, int* first) { return absorb_unsized_impl(i, first); }
+  // Inputs a and b are the same tensor.
+  bool same_input(int a, int b) const { return input_ids_[a] == input_ids_[b]; }
   // ---- State and subgraphs
   // The variable called `name`, of that type and shape (told by the first operator that knows them; a later
   // one must agree). Offset for RunState::resource in *offset. Zero until it is assigned.
@@ -229,6 +238,8 @@ class Preparation {
   explicit Preparation(PlanBuilder* builder) : builder_(builder) {}
   bool absorb_padding_impl(SpatialPadding* padding);
   bool fuse_activation_impl(const FusedActivation& wanted);
+  bool is_unsized_impl(int i) const;
+  bool absorb_unsized_impl(int i, int* first);
   std::string where() const {
     return "operator " + std::to_string(index_) + " " + std::string(op_->name()) + ": ";
   }
@@ -254,6 +265,7 @@ class Preparation {
   bool foldable_ = true;
   bool is_padding_ = false;
   bool fused_away_ = false;
+  bool unsized_ = false;
   SpatialPadding padding_;
   FusedActivation* activation_ = nullptr;
 };
