@@ -34,6 +34,7 @@ need libeigen3-dev /usr/include/eigen3/Eigen/Core
 need libflatbuffers-dev /usr/include/flatbuffers/flatbuffers.h
 need nlohmann-json3-dev /usr/include/nlohmann/json.hpp
 need libcli11-dev /usr/include/CLI/CLI.hpp
+need libstb-dev /usr/include/stb/stb_image.h
 if [ "${1:-}" = ci ]; then
   need clang clang++
   need gcc-arm-none-eabi arm-none-eabi-g++

@@ -48,6 +48,19 @@ oneweight_program_test("a truncated input" 3 "truncated.npy: it is truncated" ru
                        --input "${CMAKE_CURRENT_SOURCE_DIR}/wrong_cases/truncated.npy")
 oneweight_program_test("an input of another shape" 3 "has shape .1, 1., the array" run "${ONEWEIGHT_SMALL_MODEL}/model.tflite"
                        --input "${ONEWEIGHT_TEST_DATA}/models/tflm_micro_speech/in_0.npy")
+set(ONEWEIGHT_PICTURE "${ONEWEIGHT_TEST_DATA}/pictures/cat.png")
+set(ONEWEIGHT_PICTURE_MODEL "${ONEWEIGHT_TEST_DATA}/models/coral_mobilenet_v1_025_128/model.tflite")
+oneweight_program_test("a picture, with the labels packed into the model" 0 "range of the input's quantisation.*0.39[0-9]*  Egyptian cat.*drawn into" run
+                       "${ONEWEIGHT_PICTURE_MODEL}" --image "${ONEWEIGHT_PICTURE}" --out-image "${CMAKE_CURRENT_BINARY_DIR}/drawn.png")
+oneweight_program_test("labels of the user" 0 "  class 286" run "${ONEWEIGHT_PICTURE_MODEL}" --image "${ONEWEIGHT_PICTURE}"
+                       --labels "${ONEWEIGHT_TEST_DATA}/must_pass/models.txt")
+oneweight_program_test("labels that are not there" 3 "nowhere.txt" run "${ONEWEIGHT_PICTURE_MODEL}" --image "${ONEWEIGHT_PICTURE}" --labels nowhere.txt)
+oneweight_program_test("a picture that is none" 3 "case.json' is not a picture" run "${ONEWEIGHT_PICTURE_MODEL}"
+                       --image "${ONEWEIGHT_SMALL_MODEL}/case.json")
+oneweight_program_test("a model that takes no picture" 3 "no input of shape" run "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --image "${ONEWEIGHT_PICTURE}")
+oneweight_program_test("a picture cannot be written" 3 "cannot write" run "${ONEWEIGHT_PICTURE_MODEL}" --image "${ONEWEIGHT_PICTURE}"
+                       --out-image "${ONEWEIGHT_TEST_DATA}/nowhere/drawn.png")
+oneweight_program_test("a drawing without a picture" 2 "--image" run "${ONEWEIGHT_PICTURE_MODEL}" --out-image drawn.png)
 oneweight_program_test("resize" 0 "int8 .3, 1." run "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --resize 0=3,1)
 oneweight_program_test("a tensor by name" 0 "tensor 'StatefulPartitionedCall:0'" run "${ONEWEIGHT_SMALL_MODEL}/model.tflite"
                        --keep StatefulPartitionedCall:0)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common.h"
+#include "picture_run.h"
 
 namespace program {
 
@@ -21,6 +22,7 @@ struct RunArguments {
   std::string output_folder;
   std::vector<std::string> keep;  // tensors to print as well
   int runs = 1, top = 5;
+  PictureArguments picture;
 };
 int run(const RunArguments& arguments);
 

@@ -1,9 +1,10 @@
-// npy in, npy out.
+// npy or a picture in; npy, a summary, or what the answer means out.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <numeric>
+#include <optional>
 
 #include "commands.h"
 #include "compare.h"
@@ -96,17 +97,32 @@ int run(const RunArguments& arguments) {
   if (!planned.ok()) return report(planned.status());
   auto context = oneweight::ExecutionContext::create(planned->plan);
   if (!context.ok()) return report(context.status());
-  if (oneweight::Status status = set_inputs(arguments.inputs, *context); !status.ok()) return report(status);
+  std::optional<PictureRun> picture;
+  if (!arguments.picture.image.empty()) {
+    auto opened = PictureRun::open(arguments.picture, *planned);
+    if (!opened.ok()) return report(opened.status());
+    picture = std::move(*opened);
+    if (oneweight::Status status = picture->fill(*context); !status.ok()) return report(status);
+  } else if (oneweight::Status status = set_inputs(arguments.inputs, *context); !status.ok()) {
+    return report(status);
+  }
   const Clock::time_point start = Clock::now();
   for (int i = 0; i < arguments.runs; ++i)
     if (oneweight::Status status = context->run(); !status.ok()) return report(status);
   std::printf("%d run%s in %.3f ms on %s%s\n", arguments.runs, arguments.runs == 1 ? "" : "s", milliseconds(Clock::now() - start),
-              highway_target(*planned->plan).c_str(), arguments.inputs.empty() ? ", on pseudo-random inputs" : "");
+              highway_target(*planned->plan).c_str(), arguments.inputs.empty() && !picture ? ", on pseudo-random inputs" : "");
+  bool understood = false;
+  if (picture) {
+    auto shown = picture->show(*context, arguments.top);
+    if (!shown.ok()) return report(shown.status());
+    understood = *shown;
+  }
   for (size_t i = 0; i < planned->plan->outputs().size(); ++i) {
     auto output = get_output(*context, static_cast<int>(i));
     if (!output.ok()) return report(output.status());
-    print_summary("output " + std::to_string(i) + " '" + planned->plan->output_names()[i] + "'", *output,
-                  *context->output_tensor(static_cast<int>(i)).quantization, arguments.top);
+    if (!understood)
+      print_summary("output " + std::to_string(i) + " '" + planned->plan->output_names()[i] + "'", *output,
+                    *context->output_tensor(static_cast<int>(i)).quantization, arguments.top);
     if (arguments.output_folder.empty()) continue;
     std::error_code error;
     std::filesystem::create_directories(arguments.output_folder, error);
