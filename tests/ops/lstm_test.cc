@@ -164,7 +164,7 @@ ModelBuilder lstm_model(const Sizes& s, Weights& w, Storage storage, bool whole 
   if (whole)
     m.op(BuiltinOperator::lstm, in, {y}).options(14).field<int8_t>(0, 4).field<float>(1, s.cell_clip).field<float>(2, s.projection_clip).field<bool>(4, asymmetric);
   else
-    m.op(BuiltinOperator::unidirectional_sequence_lstm, in, {y}).options(70).field<int8_t>(0, 4).field<float>(1, s.cell_clip)
+    m.op(BuiltinOperator::unidirectional_sequence_lstm, in, {y}).options(71).field<int8_t>(0, 4).field<float>(1, s.cell_clip)
         .field<float>(2, s.projection_clip).field<bool>(3, s.time_major).field<bool>(4, asymmetric);
   m.inputs({x}).outputs({y});
   return m;
@@ -274,7 +274,7 @@ TEST_CASE("two directions, together and apart, with an auxiliary input", "[ops][
         }
       std::vector<int32_t> out = {m.tensor(TensorType::float32, {})};
       if (!merge) out.push_back(m.tensor(TensorType::float32, {}));
-      m.op(BuiltinOperator::bidirectional_sequence_lstm, in, out).options(89).field<int8_t>(0, 4).field<bool>(3, merge).field<bool>(4, s.time_major);
+      m.op(BuiltinOperator::bidirectional_sequence_lstm, in, out).options(69).field<int8_t>(0, 4).field<bool>(3, merge).field<bool>(4, s.time_major);
       m.inputs(inputs).outputs(out);
       const std::vector<float> first = input_of(random, s), second = floats_of(numbers(random, s.batch * s.time * aux_columns, -1, 1));
       std::vector<std::vector<uint8_t>> values = {bytes_of(first)};
