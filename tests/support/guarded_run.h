@@ -29,6 +29,10 @@ class GuardedRun {
         std::memcpy(addresses_[t], tensor.constant, static_cast<size_t>(tensor.bytes));
         memory_.back().make_read_only();
       }
+      if (tensor.placement == oneweight::Placement::state && tensor.bytes > 0) {
+        const bool quantized = tensor.type == oneweight::TensorType::int8 && !tensor.quantization->zero_points.empty();
+        std::memset(addresses_[t], quantized ? static_cast<int>(tensor.quantization->zero_points[0]) : 0, static_cast<size_t>(tensor.bytes));
+      }
     }
   }
   std::byte* address(int tensor) const { return addresses_[tensor]; }

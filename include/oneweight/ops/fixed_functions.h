@@ -53,6 +53,25 @@ constexpr int32_t reciprocal(int32_t x, int integer_bits, int* bits_over_unit) {
   return one_over_one_plus(static_cast<int32_t>((static_cast<uint32_t>(x) << zeros) - (uint32_t{1} << 31)));
 }
 
+// 1 / sqrt(x) for x > 0 as a factor: five steps of Newton's iteration on x scaled into [1/4, 1) by a power of 4.
+constexpr FixedMultiplier inverse_square_root(int32_t x) {
+  if (x <= 1) return {kOne, 0};
+  int shift = 11;
+  for (; x >= 1 << 29; x /= 4) ++shift;
+  const int pairs = (std::countl_zero(static_cast<uint32_t>(x)) - 1) / 2 - 1;
+  shift -= pairs;
+  x <<= 2 * pairs;                   // in [2^27, 2^29)
+  const int32_t half_x = rounding_divide_by_pot(x >> 1, 1);  // Q3.28
+  int32_t y = 1 << 28;
+  for (int i = 0; i < 5; ++i) {
+    const int32_t cube = shift_left(multiply(multiply(y, y), y), 6);
+    y = shift_left(subtract(multiply((1 << 28) + (1 << 27), y), multiply(half_x, cube)), 3);
+  }
+  y = multiply(y, 1518500250);       // sqrt(1/2)
+  if (shift < 0) y <<= -shift, shift = 0;
+  return {y, -shift};
+}
+
 // exp(a) in Q0.31 for a in Q0.31 within [-1/4, 0): a Taylor series around -1/8.
 constexpr int32_t exp_of_quarter(int32_t a) {
   const int32_t x = add(a, 1 << 28), x2 = multiply(x, x), x3 = multiply(x2, x), x4 = multiply(x2, x2);

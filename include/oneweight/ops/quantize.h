@@ -1,6 +1,7 @@
 // QUANTIZE: float to int8, uint8, int16 (round(x / scale) + zero point, halves away from zero, saturating; NaN gives the zero
-// point), and between quantised types bit-exactly as TFLite's reference kernel. DEQUANTIZE: scale * (stored - zero point)
-// in float for int8, uint8, int16, int4 (one scale, or one for each index of an axis), and half to float.
+// point), and between quantised types, int32 among them, bit-exactly as the reference kernels of TFLite and TFLite Micro.
+// DEQUANTIZE: scale * (stored - zero point) in float for int8, uint8, int16, int4 (one scale, or one for each index of an
+// axis), and half to float.
 #ifndef ONEWEIGHT_OPS_QUANTIZE_H
 #define ONEWEIGHT_OPS_QUANTIZE_H
 
@@ -20,7 +21,10 @@ struct QuantizeParams {
 struct Quantize {
   static bool is_quantized_type(TensorType t) { return t == TensorType::int8 || t == TensorType::uint8 || t == TensorType::int16; }
   static bool accepts(const NodeTypes& t) {
-    return t.input_count == 1 && t.output_count == 1 && is_quantized_type(t.outputs[0]) && (t.inputs[0] == TensorType::float32 || is_quantized_type(t.inputs[0]) || t.inputs[0] == TensorType::int32);
+    if (t.input_count != 1 || t.output_count != 1) return false;
+    const TensorType in = t.inputs[0], out = t.outputs[0];
+    return is_quantized_type(out) ? in == TensorType::float32 || in == TensorType::int32 || is_quantized_type(in)
+                                  : out == TensorType::int32 && is_quantized_type(in);
   }
   static Status prepare(Preparation& p);
   static constexpr OpRow row = {.code = BuiltinOperator::quantize, .types = "float, int8, uint8, int16, int32", .accepts = &accepts, .prepare = &prepare};
@@ -122,8 +126,8 @@ template <class In, class Out>
 void requantize_kernel(const KernelArgs& args) {
   const auto& p = args.params<QuantizeParams>();
   for (int64_t i = p.elements.begin(args.rows), end = p.elements.end(args.rows); i < end; ++i) {
-    const int32_t q = multiply_by_quantized_multiplier(static_cast<int32_t>(args.in<In>(0)[i]) - p.in_zero_point, p.factor) + p.out_zero_point;
-    args.out<Out>(0)[i] = static_cast<Out>(std::min<int32_t>(std::max<int32_t>(q, std::numeric_limits<Out>::min()), std::numeric_limits<Out>::max()));
+    const int64_t q = int64_t{multiply_by_quantized_multiplier(static_cast<int32_t>(args.in<In>(0)[i]) - p.in_zero_point, p.factor)} + p.out_zero_point;
+    args.out<Out>(0)[i] = static_cast<Out>(std::min<int64_t>(std::max<int64_t>(q, std::numeric_limits<Out>::min()), std::numeric_limits<Out>::max()));
   }
 }
 template <class Out>
@@ -147,7 +151,8 @@ ONEWEIGHT_INLINE Status Quantize::prepare(Preparation& p) {
                                              : ONEWEIGHT_KERNEL(p.target(), quantize_float_kernel<int16_t>);
   } else {
     ONEWEIGHT_RETURN_IF_ERROR(expect_quantized(p, in));
-    kernel = out.type == TensorType::int8 ? requantize_from<int8_t>(in.type) : out.type == TensorType::uint8 ? requantize_from<uint8_t>(in.type) : requantize_from<int16_t>(in.type);
+    kernel = out.type == TensorType::int8 ? requantize_from<int8_t>(in.type) : out.type == TensorType::uint8 ? requantize_from<uint8_t>(in.type)
+             : out.type == TensorType::int16 ? requantize_from<int16_t>(in.type) : requantize_from<int32_t>(in.type);
   }
   QuantizeParams* params;
   ONEWEIGHT_RETURN_IF_ERROR(prepare_unary(p, kernel, &params));

@@ -5,6 +5,7 @@
 #include "oneweight/opset/elementwise.h"
 #include "oneweight/opset/matrix.h"
 #include "oneweight/opset/movement.h"
+#include "oneweight/opset/recurrent.h"
 #include "oneweight/opset/window.h"
 
 #ifndef ONEWEIGHT_OPSET_ALL_H
@@ -13,7 +14,7 @@
 namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
 namespace opset {
-using All = Join<Binary, Control, Matrix, Elementwise, Movement, Window>;
+using All = Join<Binary, Control, Matrix, Elementwise, Movement, Window, Recurrent>;
 }  // namespace opset
 }  // namespace ONEWEIGHT_ABI
 }  // namespace oneweight

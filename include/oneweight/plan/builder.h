@@ -209,6 +209,7 @@ class PlanBuilder {
   }
 
   bool is_constant(int t) const { return plan_->tensors_[t].placement == Placement::constant; }
+  bool is_state(int t) const { return t >= 0 && plan_->tensors_[t].placement == Placement::state; }
 
   // Types of a node as `row` would see them.
   NodeTypes types_of(const OperatorDef& op, const OpRow& row) const {
@@ -244,7 +245,8 @@ class PlanBuilder {
     std::map<std::string, int> missing;
     for (const OperatorDef& op : subgraph().operators) {
       const OpRow* row = find_row(op);
-      if (row && row->widens && !op.inputs.empty() && op.inputs[0] >= 0 && !op.outputs.empty() && is_constant(op.inputs[0]))
+      if (row && row->widens && !op.inputs.empty() && op.inputs[0] >= 0 && !op.outputs.empty() && is_constant(op.inputs[0]) &&
+          !is_state(op.outputs[0]))
         info_[op.outputs[0]].widened_from = op.inputs[0];
       if (row) continue;
       bool named = false;
@@ -300,6 +302,7 @@ class PlanBuilder {
     node.inputs = op.inputs;
     node.outputs = op.outputs;
     if (!row) return p.error(ErrorCode::unsupported, "is not built in for these types");
+    if (row->widens && op.outputs.size() == 1 && is_state(op.outputs[0])) return initial_value(p, node);
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       int32_t& t = node.inputs[i];
       if (t < 0) continue;
@@ -355,6 +358,18 @@ class PlanBuilder {
       return {};
     }
     return fold(node, kFoldBytes);
+  }
+
+  // Converters widen the initial value of a variable into it. The value is zero, which variables begin with anyway.
+  Status initial_value(const Preparation& p, const Node& node) const {
+    const std::string name = name_of(node.outputs[0]);
+    if (node.inputs.size() != 1 || node.inputs[0] < 0 || !is_constant(node.inputs[0]))
+      return p.invalid("writes the variable '%s'", name.c_str());
+    const PlanTensor& value = plan_->tensors_[node.inputs[0]];
+    const auto* bytes = reinterpret_cast<const uint8_t*>(value.constant);
+    if (std::any_of(bytes, bytes + value.bytes, [](uint8_t b) { return b != 0; }))
+      return p.error(ErrorCode::unsupported, "begins the variable '%s' with another value than 0", name.c_str());
+    return {};
   }
 
   static Operand empty_operand() {
@@ -750,6 +765,10 @@ class PlanBuilder {
 
 inline Status Preparation::resource(const std::string& name, TensorType type, const Shape& shape, int64_t* offset) {
   return builder_->place_resource(*this, name, type, shape, offset);
+}
+inline const Quantization& Preparation::intermediate(int i) const {
+  const int32_t t = op_->intermediates[static_cast<size_t>(i)];
+  return t < 0 ? *PlanBuilder::empty_operand().quantization : builder_->subgraph().tensors[static_cast<size_t>(t)].quantization;
 }
 inline int32_t Preparation::resource_handle(const std::string& name) { return builder_->resource_handle(name); }
 inline const std::string* Preparation::resource_name(int32_t handle) const {

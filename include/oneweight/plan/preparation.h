@@ -72,6 +72,10 @@ class Preparation {
   const Operand& input(int i) const { return inputs_[i]; }
   const Operand& output(int i) const { return outputs_[i]; }
 
+  // Intermediate tensors of quantised LSTMs: they hold scales alone. Never computed.
+  int intermediate_count() const { return static_cast<int>(op_->intermediates.size()); }
+  const Quantization& intermediate(int i) const;
+
   // ---- Checks: errors name the operator; ONEWEIGHT_RETURN_IF_ERROR hands them on.
   ONEWEIGHT_PRINTF(3, 4) Status error(ErrorCode code, const char* format, ...) const {
     std::va_list args;
