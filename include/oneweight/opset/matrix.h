@@ -5,6 +5,7 @@
 #include "oneweight/ops/fully_connected.h"
 #include "oneweight/ops/quantized_batch_matmul.h"
 #include "oneweight/ops/quantized_product.h"
+#include "oneweight/ops/quantized_transpose_conv.h"
 #include "oneweight/ops/transpose_conv.h"
 
 #ifndef ONEWEIGHT_OPSET_MATRIX_H
@@ -21,6 +22,8 @@ using Matrix = OpSet<Conv2D<half, float>, Conv2D<float, float>, FullyConnected<h
                      DepthwiseConv2D<int8_t, int8_t>, DepthwiseConv2D<uint8_t, uint8_t>, DepthwiseConv2D<int8_t, float>,
                      DepthwiseConv2D<int8_t, int16_t>, BatchMatMul<half, float>, BatchMatMul<float, float>,
                      BatchMatMul<int8_t, int8_t>, BatchMatMul<int16_t, int16_t>, BatchMatMul<int8_t, float>, TransposeConv<half, float>, TransposeConv<float, float>,
+                     TransposeConv<int8_t, int8_t>,
+                     TransposeConv<uint8_t, uint8_t>, TransposeConv<int8_t, float>, TransposeConv<int8_t, int16_t>,
                      Convolution2DTransposeBias<half>, Convolution2DTransposeBias<float>>;
 }  // namespace opset
 }  // namespace ONEWEIGHT_ABI
