@@ -51,6 +51,8 @@ Case parse(const std::filesystem::path& folder, const json& j) {
   for (const auto& [input, shape] : resize.items())
     c.resize.emplace_back(std::stoi(input), shape.get<std::vector<int64_t>>());
   c.stacked = j.contains("runs") && !report;
+  if (c.resize.empty() && !c.stacked && !c.refused && c.signature.empty())
+    for (const json& input : inputs) c.input_shapes.push_back(input.value("shape", std::vector<int64_t>()));
   c.runs = j.value("runs", 1);
   c.extra_cases = j.value("extra_cases", std::vector<std::string>());
   c.contexts = std::max(1, j.value("contexts", 1));

@@ -34,6 +34,7 @@ struct Case {
   std::string signature;
   bool signature_by_name = false;     // names above are the signature's; else its names in alphabetical order
   std::vector<std::pair<int, std::vector<int64_t>>> resize;  // by input
+  std::vector<std::vector<int64_t>> input_shapes;            // of one run, where inputs of unknown extent get theirs from; may be empty
   int runs = 1;
   bool stacked = false;  // every array has a leading axis, run k uses element k
   std::vector<std::string> extra_cases;

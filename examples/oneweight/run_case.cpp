@@ -95,6 +95,15 @@ class CaseRun {
       const bool known = input >= 0 && static_cast<size_t>(input) < inputs_.size();
       options.input_shapes.emplace_back(known ? inputs_[static_cast<size_t>(input)] : input, shape);
     }
+    const oneweight::SubgraphDef& main = (*model)->subgraphs()[0];
+    for (size_t i = 0; i < case_.input_shapes.size() && i < main.inputs.size(); ++i) {
+      const oneweight::TensorDef& tensor = main.tensors[static_cast<size_t>(main.inputs[i])];
+      oneweight::Shape shape;
+      bool unknown = false;
+      for (int64_t e : case_.input_shapes[i]) shape.push_back(e);
+      for (int64_t e : tensor.shape_signature) unknown |= e < 0;
+      if (unknown && shape.rank() == tensor.shape.rank()) options.input_shapes.emplace_back(static_cast<int>(i), shape);
+    }
     auto plan = oneweight::make_plan<oneweight::opset::All>(*model, options);
     if (!plan.ok()) return plan.status();
     plan_ = *plan;

@@ -16,6 +16,17 @@ inline int weight_bits(TensorType type) {
   return type == TensorType::int4 ? 4 : type == TensorType::int2 ? 2 : type == TensorType::int8 || type == TensorType::uint8 ? 8 : 0;
 }
 
+// Parts of a kernel's scratch, each at the start of a cache line: at most 63 bytes are lost to each.
+struct ScratchParts {
+  std::byte* next;
+  template <class T>
+  T* take(int64_t count) {
+    std::byte* const from = next;
+    next += (count * static_cast<int64_t>(sizeof(T)) + 63) / 64 * 64;
+    return reinterpret_cast<T*>(from);
+  }
+};
+
 // The constant part of a channel's sum of (a' - a_zero) (w' - w_zero) + bias, when a' w' is summed; wraps.
 inline int32_t folded_bias(int32_t bias, int32_t sum_of_weights, int64_t terms, int32_t a_zero, int32_t w_zero) {
   const uint32_t a = static_cast<uint32_t>(a_zero), zero = static_cast<uint32_t>(w_zero);

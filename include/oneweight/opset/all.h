@@ -2,6 +2,7 @@
 // for each processor target, and each operator file compiles its kernels anew.
 #include "oneweight/opset/binary.h"
 #include "oneweight/opset/control.h"
+#include "oneweight/opset/custom.h"
 #include "oneweight/opset/elementwise.h"
 #include "oneweight/opset/matrix.h"
 #include "oneweight/opset/movement.h"
@@ -14,7 +15,7 @@
 namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
 namespace opset {
-using All = Join<Binary, Control, Matrix, Elementwise, Movement, Window, Recurrent>;
+using All = Join<Binary, Control, Matrix, Elementwise, Movement, Window, Recurrent, Custom>;
 }  // namespace opset
 }  // namespace ONEWEIGHT_ABI
 }  // namespace oneweight

@@ -2,6 +2,7 @@
 #include "oneweight/ops/add.h"
 #include "oneweight/ops/add_n.h"
 #include "oneweight/ops/cast.h"
+#include "oneweight/ops/complex_parts.h"
 #include "oneweight/ops/cumsum.h"
 #include "oneweight/ops/fake_quant.h"
 #include "oneweight/ops/l2_normalization.h"
@@ -21,7 +22,7 @@ namespace opset {
 using Elementwise =
     OpSet<Add, Sub, Mul, Relu, Relu6, ReluN1To1, Relu0To1, LeakyRelu, Prelu, Softmax, LogSoftmax, Quantize, Dequantize, WidenHalf, Cast,
           Logistic, Tanh, HardSwish, Exp, Log, Sqrt, Rsqrt, Square, Abs, Neg, Sin, Cos, Floor, Ceil, Round, Sign, Elu, Gelu,
-          AddN, ZerosLike, Cumsum, L2Normalization, FakeQuant>;
+          AddN, ZerosLike, Cumsum, L2Normalization, FakeQuant, ComplexAbs, Real, Imag>;
 }  // namespace opset
 }  // namespace ONEWEIGHT_ABI
 }  // namespace oneweight

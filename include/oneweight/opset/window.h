@@ -1,9 +1,10 @@
-// Pooling, reductions, resizing and detection. (Included once per target: see opset/all.h.)
+// Pooling, reductions, resizing, Fourier transforms and detection. (Included once per target: see opset/all.h.)
 #include "oneweight/ops/detection_postprocess.h"
 #include "oneweight/ops/pooling.h"
 #include "oneweight/ops/reduction.h"
 #include "oneweight/ops/resize_bilinear.h"
 #include "oneweight/ops/resize_nearest_neighbor.h"
+#include "oneweight/ops/rfft2d.h"
 
 #ifndef ONEWEIGHT_OPSET_WINDOW_H
 #define ONEWEIGHT_OPSET_WINDOW_H
@@ -13,7 +14,7 @@ namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
 namespace opset {
 using Window = OpSet<AveragePool2D, MaxPool2D, L2Pool2D, Mean, Sum, ReduceMax, ReduceMin, ReduceProd, ReduceAny, ReduceAll, ResizeBilinear, ResizeNearestNeighbor,
-                     DetectionPostProcess>;
+                     Rfft2d, DetectionPostProcess>;
 }  // namespace opset
 }  // namespace ONEWEIGHT_ABI
 }  // namespace oneweight

@@ -1,4 +1,4 @@
-// Numbers out of a flexbuffer map, the form of many custom operators' options. Reads by hand, and nothing outside the
+// Numbers and vectors of integers out of a flexbuffer map, the form of many custom operators' options. Reads by hand, and nothing outside the
 // bytes.
 #ifndef ONEWEIGHT_SCHEMA_FLEXBUFFER_H
 #define ONEWEIGHT_SCHEMA_FLEXBUFFER_H
@@ -8,6 +8,8 @@
 #include <cstring>
 #include <span>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "oneweight/base/config.h"
 
@@ -42,11 +44,34 @@ class FlexMap {
     return n.is_real ? n.real : static_cast<double>(n.whole);
   }
   bool get_bool(std::string_view name, bool otherwise) const { return get_int(name, otherwise ? 1 : 0) != 0; }
+  // A vector of integers, typed or not; false, and *values as it was, when there is none.
+  bool get_ints(std::string_view name, std::vector<int64_t>* values) const {
+    size_t entry = 0, start = 0;
+    if (!entry_of(name, &entry)) return false;
+    const uint64_t packed = packed_type(entry), type = packed >> 2, width = uint64_t{1} << (packed & 3);
+    const bool fixed = type >= kVectorInt2 && type < kVectorInt2 + 9;
+    const uint64_t element = fixed ? (type - kVectorInt2) % 3 + kInt : type == kVector ? 0 : type - kVectorInt + kInt;
+    if (type != kVector && element != kInt && element != kUint) return false;
+    uint64_t count = fixed ? (type - kVectorInt2) / 3 + 2 : 0;
+    if (!follow(elements_ + entry * static_cast<size_t>(width_), width_, &start)) return false;
+    if (!fixed && (start < width || !load(start - static_cast<size_t>(width), width, &count))) return false;
+    const uint64_t each = width + (type == kVector ? 1 : 0);
+    if (count > (bytes_.size() - start) / each) return false;
+    std::vector<int64_t> found;
+    for (uint64_t i = 0; i < count; ++i) {
+      Number number;
+      const uint64_t kind = type == kVector ? byte_at(start + static_cast<size_t>(count * width + i)) : element << 2;
+      if (!read(start + static_cast<size_t>(i * width), kind, width, &number) || number.is_real) return false;
+      found.push_back(number.whole);
+    }
+    *values = std::move(found);
+    return true;
+  }
 
  private:
   // Value types of the format.
   static constexpr uint64_t kInt = 1, kUint = 2, kReal = 3, kIndirectInt = 6, kIndirectUint = 7, kIndirectReal = 8,
-                            kMap = 9, kBool = 26;
+                            kMap = 9, kVector = 10, kVectorInt = 11, kVectorInt2 = 16, kBool = 26;
   struct Number {
     bool is_real = false;
     int64_t whole = 0;
@@ -78,19 +103,26 @@ class FlexMap {
            elements_ + count_ * (width + 1) <= bytes_.size();
   }
   bool find(std::string_view name, Number* number) const {
+    size_t entry = 0;
+    return entry_of(name, &entry) && read(elements_ + entry * static_cast<size_t>(width_), packed_type(entry), width_, number);
+  }
+  uint64_t packed_type(size_t entry) const { return byte_at(elements_ + static_cast<size_t>(count_ * width_) + entry); }
+  // Which entry has this name.
+  bool entry_of(std::string_view name, size_t* entry) const {
     for (uint64_t i = 0; i < count_; ++i) {
       size_t key = 0;
       if (!follow(keys_ + static_cast<size_t>(i * key_width_), key_width_, &key)) return false;
       if (bytes_.size() - key <= name.size() || std::memcmp(bytes_.data() + key, name.data(), name.size()) != 0 ||
           byte_at(key + name.size()) != 0)
         continue;
-      return read(elements_ + static_cast<size_t>(i * width_),
-                  byte_at(elements_ + static_cast<size_t>(count_ * width_ + i)), number);
+      *entry = static_cast<size_t>(i);
+      return true;
     }
     return false;
   }
-  bool read(size_t at, uint64_t packed, Number* number) const {
-    uint64_t type = packed >> 2, width = width_, bits = 0;
+  // The number of this packed type at `at`, in a vector of elements of `width` bytes.
+  bool read(size_t at, uint64_t packed, uint64_t width, Number* number) const {
+    uint64_t type = packed >> 2, bits = 0;
     if (type >= kIndirectInt && type <= kIndirectReal) {
       if (!follow(at, width, &at)) return false;
       width = uint64_t{1} << (packed & 3);

@@ -240,13 +240,54 @@ inline int64_t panels_scratch_bytes(const PanelPlan& plan, int64_t segment_lengt
   return bytes;
 }
 
-// out[row][n] = activation(bias[n] + sum over k of a[row][k] * w[n][k]) for rows [begin, end) and n < channels.
+// The weights of channel n along the reduction: w[n * stride + k].
+template <class W>
+struct ChannelWeights {
+  const W* w;
+  int64_t stride;
+  // panel[k - k0][c] of one or two vectors of channels from n on, of which `left` (at least 1) exist.
+  void pack(int64_t n, int64_t left, int64_t k0, int64_t count, bool two, float* panel) const {
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(FloatTag())), width = two ? 2 * lanes : lanes;
+    const W* rows[2 * kMaxFloatLanes];
+    panel_rows(w + n * stride + k0, stride, left, width, rows);
+    pack_vector(rows, count, panel, width);
+    if (two) pack_vector(rows + lanes, count, panel + lanes, width);
+  }
+};
+
+// The weights of term k along the channels: w[k * stride + n].
+template <class W>
+struct TermWeights {
+  const W* w;
+  int64_t stride;
+  void pack(int64_t n, int64_t left, int64_t k0, int64_t count, bool two, float* panel) const {
+    const FloatTag d;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), behind = two ? left - lanes : left;
+    const W* from = w + k0 * stride + n;
+    for (int64_t k = 0; k < count; ++k, from += stride) {
+      if (two) hn::StoreU(load_widened(d, from), d, panel), panel += lanes;
+      const W* last = two ? from + lanes : from;
+      hn::StoreU(behind >= lanes ? load_widened(d, last) : load_widened_n(d, last, static_cast<size_t>(behind)), d, panel);
+      panel += lanes;
+    }
+  }
+};
+
+// Where the rows of a product go: `stride` elements apart.
+struct EvenRows {
+  float* out;
+  int64_t stride;
+  float* at(int64_t row) const { return out + row * stride; }
+  int64_t together(int64_t) const { return int64_t{1} << 40; }  // from `row` on, that lie `stride` apart
+};
+
+// place(row)[n] = activation(bias[n] + sum over k of a[row][k] * w[n][k]) for rows [begin, end) and n < channels.
 // `source` finds activations: source.locate(row, rows, k0, k1, patch, table, &first_length) fills the table of
 // TileArgs for terms [k0, k1); source.segment_length() is the length of whole segments; Source::kGathers tells whether
-// it may write gathered rows to patch. `out` is row 0's.
-template <class W, class Source>
-void product_panels(const Source& source, int64_t begin, int64_t end, const W* w, int64_t channels, int64_t terms, float* out,
-                    int64_t out_stride, const Epilogue& e, const PanelPlan& plan, std::byte* scratch) {
+// it may write gathered rows to patch. `weights` packs panels.
+template <class Weights, class Source, class Place>
+void product_panels(const Source& source, int64_t begin, int64_t end, const Weights& weights, int64_t channels, int64_t terms,
+                    const Place& place, const Epilogue& e, const PanelPlan& plan, std::byte* scratch) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(FloatTag())), width = 2 * lanes;
   float* const panels = reinterpret_cast<float*>(scratch);
   float* const bias = panels + plan.channels * plan.terms;
@@ -257,29 +298,25 @@ void product_panels(const Source& source, int64_t begin, int64_t end, const W* w
     for (int64_t n = n0; n < n0 + plan.channels; ++n) bias[n - n0] = e.bias && n < n1 ? widen_one(e.bias + n) : 0.0f;
     for (int64_t k0 = 0; k0 < terms || k0 == 0; k0 += plan.terms) {
       const int64_t count = std::min(plan.terms, terms - k0);
-      const W* weights[2 * kMaxFloatLanes];
       TileArgs t;
       t.rows = table;
       t.count = count;
       t.segment_length = source.segment_length();
-      t.out_stride = out_stride;
+      t.out_stride = place.stride;
       t.epilogue = k0 + count == terms ? &e : nullptr;
       for (int64_t m = begin; m < end;) {
         const bool first = m == begin;
-        const int rows = tile_rows(end - m);
+        const int rows = tile_rows(std::min(end - m, place.together(m)));
         source.locate(m, rows, k0, k0 + count, patch, table, &t.first_length);
+        float* const out = place.at(m);
         for (int64_t n = n0; n < n1; n += width) {
           const bool two = n1 - n > lanes;
           float* const panel = panels + (n - n0) * count;
           t.panel = panel;
           t.bias = k0 == 0 ? bias + (n - n0) : nullptr;
-          t.out = out + m * out_stride + n;
+          t.out = out + n;
           t.channels = static_cast<size_t>(std::min(n1 - n, width));
-          if (first) {
-            panel_rows(w + n * terms + k0, terms, n1 - n, two ? width : lanes, weights);
-            pack_vector(weights, count, panel, two ? width : lanes);
-            if (two) pack_vector(weights + lanes, count, panel + lanes, width);
-          }
+          if (first) weights.pack(n, n1 - n, k0, count, two, panel);
           if (two) run_tile<true>(rows, t);
           else run_tile<false>(rows, t);
         }
@@ -287,6 +324,12 @@ void product_panels(const Source& source, int64_t begin, int64_t end, const W* w
       }
     }
   }
+}
+// Weights of `terms` elements a channel, one channel after another; rows `out_stride` apart.
+template <class W, class Source>
+void product_panels(const Source& source, int64_t begin, int64_t end, const W* w, int64_t channels, int64_t terms, float* out,
+                    int64_t out_stride, const Epilogue& e, const PanelPlan& plan, std::byte* scratch) {
+  product_panels(source, begin, end, ChannelWeights<W>{w, terms}, channels, terms, EvenRows{out, out_stride}, e, plan, scratch);
 }
 
 // ---- Dot products
@@ -441,10 +484,11 @@ inline int64_t dots_scratch_bytes(int64_t terms, int64_t segment_length, bool pa
          (patches ? dot_tile_rows(terms, true) * terms * static_cast<int64_t>(sizeof(float)) : 0);
 }
 
-// As product_panels; terms is a multiple of the source's segment length.
-template <class W, class Source>
-void product_dots(const Source& source, int64_t begin, int64_t end, const W* w, int64_t channels, int64_t terms, float* out,
-                  int64_t out_stride, const Epilogue& e, std::byte* scratch) {
+// As product_panels, on weights of `terms` elements a channel, one after another; terms is a multiple of the source's
+// segment length.
+template <class W, class Source, class Place>
+void product_dots(const Source& source, int64_t begin, int64_t end, const W* w, int64_t channels, int64_t terms, const Place& place,
+                  const Epilogue& e, std::byte* scratch) {
   // Channels whose weights stay in the second-level cache for all rows.
   const int64_t block = std::max(kCacheBytes / (terms + 1) / static_cast<int64_t>(sizeof(W)) / 24, int64_t{1}) * 24;
   // Weights that do not stay in the last-level cache from run to run.
@@ -452,7 +496,7 @@ void product_dots(const Source& source, int64_t begin, int64_t end, const W* w, 
   DotArgs t;
   t.segment_length = std::max(source.segment_length(), int64_t{1});
   t.terms = terms;
-  t.out_stride = out_stride;
+  t.out_stride = place.stride;
   const int64_t most_rows = dot_tile_rows(terms, Source::kGathers);
   const float** const table = reinterpret_cast<const float**>(scratch);
   float* const patch = reinterpret_cast<float*>(table + table_entries(terms, t.segment_length));
@@ -462,18 +506,23 @@ void product_dots(const Source& source, int64_t begin, int64_t end, const W* w, 
     const float* bias = e.bias ? e.bias + n : nullptr;
     const W* from = w + n * terms;
     for (int64_t m = begin; m < end;) {
-      const int rows = static_cast<int>(std::min(most_rows, end - m));
+      const int rows = static_cast<int>(std::min(std::min(most_rows, end - m), place.together(m)));
       int64_t first_length;
       source.locate(m, rows, 0, terms, patch, table, &first_length);
-      t.out = out + m * out_stride + n;
+      t.out = place.at(m) + n;
       if (rows == 1) streams ? dot_rows<1, true>(t, from) : dot_rows<1, false>(t, from);
       if (rows == 2) dot_rows<2, false>(t, from);
       if (rows == 3) dot_rows<3, false>(t, from);
       if (rows == 4) dot_rows<4, false>(t, from);
-      for (int r = 0; r < rows; ++r) finish_row(t.out + r * out_stride, t.channels, bias, e);
+      for (int r = 0; r < rows; ++r) finish_row(t.out + r * place.stride, t.channels, bias, e);
       m += rows;
     }
   }
+}
+template <class W, class Source>
+void product_dots(const Source& source, int64_t begin, int64_t end, const W* w, int64_t channels, int64_t terms, float* out,
+                  int64_t out_stride, const Epilogue& e, std::byte* scratch) {
+  product_dots(source, begin, end, w, channels, terms, EvenRows{out, out_stride}, e, scratch);
 }
 
 // Whether dot products are faster for a product of this shape (of the whole operator, not of a band of it).
@@ -499,6 +548,32 @@ struct DenseRows {
   HWY_INLINE void locate(int64_t row, int rows, int64_t k0, int64_t, float*, const float** table, int64_t* first_length) const {
     *first_length = terms - k0;
     for (int r = 0; r < rows; ++r) table[r] = base + (row + r) * stride + k0;
+  }
+};
+
+// Rows of which each term lies `stride` elements behind the one before, the rows of a term together.
+struct TransposedRows {
+  static constexpr bool kGathers = true;
+  const float* base;
+  int64_t stride;
+  int64_t terms;
+  int64_t segment_length() const { return terms; }
+  void locate(int64_t row, int rows, int64_t k0, int64_t k1, float* patch, const float** table, int64_t* first_length) const {
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(FloatTag())), count = k1 - k0;
+    *first_length = terms - k0;
+    for (int r = 0; r < rows; ++r) table[r] = patch + r * count;
+    const float* from = base + k0 * stride + row;
+    if (count < lanes) {
+      for (int64_t k = 0; k < count; ++k)
+        for (int r = 0; r < rows; ++r) patch[r * count + k] = from[k * stride + r];
+      return;
+    }
+    const float* lines[kMaxFloatLanes];
+    for (int64_t k = 0; k < count; k += lanes) {
+      const int64_t at = std::min(k, count - lanes);  // the last ones once more rather than a tail
+      panel_rows(from + at * stride, stride, lanes, lanes, lines);
+      pack_vector(lines, rows, patch + at, count);
+    }
   }
 };
 
