@@ -1,5 +1,6 @@
 // Matrix products and convolutions. (Included once per target: see opset/all.h.)
 #include "oneweight/ops/conv_2d.h"
+#include "oneweight/ops/conv_3d.h"
 #include "oneweight/ops/depthwise_conv_2d.h"
 #include "oneweight/ops/fully_connected.h"
 #include "oneweight/ops/quantized_product.h"
@@ -16,7 +17,7 @@ using Matrix = OpSet<Conv2D<half, float>, Conv2D<float, float>, FullyConnected<h
                      FullyConnected<int8_t, int8_t>, FullyConnected<uint8_t, uint8_t>, FullyConnected<int8_t, float>,
                      FullyConnected<int8_t, int16_t>, DepthwiseConv2D<half, float>, DepthwiseConv2D<float, float>,
                      DepthwiseConv2D<int8_t, int8_t>, DepthwiseConv2D<uint8_t, uint8_t>, DepthwiseConv2D<int8_t, float>,
-                     DepthwiseConv2D<int8_t, int16_t>>;
+                     DepthwiseConv2D<int8_t, int16_t>, Conv3D<half>, Conv3D<float>, Conv3DTranspose<half>, Conv3DTranspose<float>>;
 }  // namespace opset
 }  // namespace ONEWEIGHT_ABI
 }  // namespace oneweight

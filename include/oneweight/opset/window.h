@@ -1,6 +1,8 @@
 // Pooling, reductions, resizing and detection. (Included once per target: see opset/all.h.)
 #include "oneweight/ops/detection_postprocess.h"
+#include "oneweight/ops/non_max_suppression.h"
 #include "oneweight/ops/pooling.h"
+#include "oneweight/ops/reduce_window.h"
 #include "oneweight/ops/reduction.h"
 #include "oneweight/ops/resize_bilinear.h"
 #include "oneweight/ops/resize_nearest_neighbor.h"
@@ -13,7 +15,7 @@ namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
 namespace opset {
 using Window = OpSet<AveragePool2D, MaxPool2D, L2Pool2D, Mean, Sum, ReduceMax, ReduceMin, ReduceProd, ReduceAny, ReduceAll, ResizeBilinear, ResizeNearestNeighbor,
-                     DetectionPostProcess>;
+                     DetectionPostProcess, NonMaxSuppressionV4, NonMaxSuppressionV5, ReduceWindow, StablehloReduceWindow>;
 }  // namespace opset
 }  // namespace ONEWEIGHT_ABI
 }  // namespace oneweight
