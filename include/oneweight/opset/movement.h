@@ -22,10 +22,12 @@
 #include "oneweight/ops/one_hot.h"
 #include "oneweight/ops/pack.h"
 #include "oneweight/ops/pad.h"
+#include "oneweight/ops/random.h"
 #include "oneweight/ops/range.h"
 #include "oneweight/ops/reshape.h"
 #include "oneweight/ops/reverse_sequence.h"
 #include "oneweight/ops/reverse_v2.h"
+#include "oneweight/ops/rng_bit_generator.h"
 #include "oneweight/ops/scatter_nd.h"
 #include "oneweight/ops/segments.h"
 #include "oneweight/ops/shape_of.h"
@@ -52,7 +54,8 @@ using Movement = OpSet<Reshape, Concatenation, Pad, PadV2, Squeeze, ExpandDims, 
                        ArgMax, ArgMin, SpaceToBatchNd, BatchToSpaceNd, MirrorPad, OneHot, TopKV2, DynamicUpdateSlice, ReverseSequence,
                        MatrixDiag, MatrixSetDiag, SparseToDense, ScatterNd, EmbeddingLookupStored, EmbeddingLookup, Densify, Bitcast,
                        BroadcastArgs, Bucketize, Dilate, StablehloPad, EmbeddingLookupSparse, HashtableLookup, SegmentSum, UnsortedSegmentSum,
-                       UnsortedSegmentProd, UnsortedSegmentMax, UnsortedSegmentMin, StablehloGather, StablehloScatter, Unique>;
+                       UnsortedSegmentProd, UnsortedSegmentMax, UnsortedSegmentMin, StablehloGather, StablehloScatter, Unique,
+                       RandomUniform, RandomStandardNormal, Multinomial, RngBitGenerator>;
 }  // namespace opset
 }  // namespace ONEWEIGHT_ABI
 }  // namespace oneweight
