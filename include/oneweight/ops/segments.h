@@ -79,7 +79,7 @@ void kernel(const KernelArgs& args) {
   for (int64_t i = 0; i < p.slices; ++i) {
     const int64_t id = Preparation::load<int32_t>(args.in<std::byte>(1), i);
     if constexpr (kKind == Segments::sorted_sum) {
-      if (id != last && id != last + 1)
+      if (id < 0 || (id != last && id != last + 1))
         return args.run->fail(ErrorCode::invalid_data, "id %lld (number %lld) follows %lld: ids must rise from 0 without gaps",
                               static_cast<long long>(id), static_cast<long long>(i), static_cast<long long>(last));
       last = id;
