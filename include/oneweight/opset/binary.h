@@ -5,6 +5,7 @@
 #include "oneweight/ops/minimum_maximum.h"
 #include "oneweight/ops/quantized_arithmetic.h"
 #include "oneweight/ops/select.h"
+#include "oneweight/ops/stablehlo_elementwise.h"
 
 #ifndef ONEWEIGHT_OPSET_BINARY_H
 #define ONEWEIGHT_OPSET_BINARY_H
@@ -14,7 +15,8 @@ namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
 namespace opset {
 using Binary = OpSet<Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual, LogicalAnd, LogicalOr, LogicalNot, Maximum, Minimum,
-                     Select, SelectV2, Div, QuantizedDiv, FloorDiv, FloorMod, Pow, SquaredDifference, QuantizedSquaredDifference, Atan2, BitwiseXor, RightShift>;
+                     Select, SelectV2, Div, QuantizedDiv, FloorDiv, FloorMod, Pow, SquaredDifference, QuantizedSquaredDifference, Atan2, BitwiseXor, RightShift, StablehloAdd, StablehloMultiply,
+                     StablehloMaximum, StablehloMinimum, StablehloAnd, StablehloShiftLeft>;
 }  // namespace opset
 }  // namespace ONEWEIGHT_ABI
 }  // namespace oneweight

@@ -6,6 +6,7 @@
 #include "oneweight/ops/cumsum.h"
 #include "oneweight/ops/fake_quant.h"
 #include "oneweight/ops/l2_normalization.h"
+#include "oneweight/ops/local_response_normalization.h"
 #include "oneweight/ops/prelu.h"
 #include "oneweight/ops/quantize.h"
 #include "oneweight/ops/relu.h"
@@ -22,7 +23,7 @@ namespace opset {
 using Elementwise =
     OpSet<Add, Sub, Mul, Relu, Relu6, ReluN1To1, Relu0To1, LeakyRelu, Prelu, Softmax, LogSoftmax, Quantize, Dequantize, WidenHalf, Cast,
           Logistic, Tanh, HardSwish, Exp, Log, Sqrt, Rsqrt, Square, Abs, Neg, Sin, Cos, Floor, Ceil, Round, Sign, Elu, Gelu,
-          AddN, ZerosLike, Cumsum, L2Normalization, FakeQuant, ComplexAbs, Real, Imag>;
+          AddN, ZerosLike, Cumsum, L2Normalization, FakeQuant, ComplexAbs, Real, Imag, LocalResponseNormalization>;
 }  // namespace opset
 }  // namespace ONEWEIGHT_ABI
 }  // namespace oneweight
