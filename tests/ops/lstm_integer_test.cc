@@ -44,7 +44,8 @@ Quantized make(Random& random, int bits) {
 ModelBuilder model_of(const Quantized& q, float cell_scale) {
   ModelBuilder m;
   const auto steps = [&](int last) {
-    return q.whole ? std::vector<int32_t>{q.batch, last} : q.time_major ? std::vector<int32_t>{q.time, q.batch, last} : std::vector<int32_t>{q.batch, q.time, last};
+    return q.whole ? std::vector<int32_t>{q.batch, last} : q.time_major ? std::vector<int32_t>{q.time, q.batch, last}
+        : std::vector<int32_t>{q.batch, q.time, last};
   };
   const int x = m.tensor(TensorType::int8, steps(q.input), "x").quantized(q.x_scale, q.x_zero);
   std::vector<int32_t> in(24, -1);
@@ -67,17 +68,21 @@ ModelBuilder model_of(const Quantized& q, float cell_scale) {
   std::vector<int32_t> between;
   for (int i = 0; i < 4; ++i) between.push_back(m.tensor(TensorType::int16, {0}).quantized(q.gate_scale, 0));
   between.push_back(m.tensor(TensorType::int8, {0}).quantized(q.hidden_scale, q.hidden_zero));
-  const float cell_clip = q.clips ? 0.75f * std::ldexp(1.0f, 14 + q.cell_exponent) : 0, projection_clip = q.clips && q.projection ? 0.3f : 0;
+  const float cell_clip = q.clips ? 0.75f * std::ldexp(1.0f, 14 + q.cell_exponent) : 0,
+      projection_clip = q.clips && q.projection ? 0.3f : 0;
   if (q.whole)
-    m.op(BuiltinOperator::lstm, in, {y}).options(14).field<int8_t>(0, 4).field<float>(1, cell_clip).field<float>(2, projection_clip).intermediates(between);
+    m.op(BuiltinOperator::lstm, in, {y}).options(14).field<int8_t>(0, 4).field<float>(1, cell_clip).field<float>(2,
+        projection_clip).intermediates(between);
   else
-    m.op(BuiltinOperator::unidirectional_sequence_lstm, in, {y}).options(71).field<int8_t>(0, 4).field<float>(1, cell_clip).field<float>(2, projection_clip)
+    m.op(BuiltinOperator::unidirectional_sequence_lstm, in, {y}).options(71).field<int8_t>(0, 4).field<float>(1, cell_clip).field<float>(2,
+        projection_clip)
         .field<bool>(3, q.time_major).intermediates(between);
   m.inputs({x}).outputs({y});
   return m;
 }
 
-int scaled(int64_t x, float factor) { return multiply_by_quantized_multiplier(static_cast<int32_t>(x), quantize_multiplier(static_cast<double>(factor))); }
+int scaled(int64_t x, float factor) { return
+    multiply_by_quantized_multiplier(static_cast<int32_t>(x), quantize_multiplier(static_cast<double>(factor))); }
 int clamp16(int64_t x) { return static_cast<int>(std::min<int64_t>(std::max<int64_t>(x, -32768), 32767)); }
 
 std::vector<int8_t> plain(const Quantized& q, const std::vector<int8_t>& x) {
@@ -92,12 +97,16 @@ std::vector<int8_t> plain(const Quantized& q, const std::vector<int8_t>& x) {
       for (int i = 0; i < cells; ++i) {
         const int b = i / q.cell, k = i % q.cell;
         int64_t input = q.norm ? 0 : q.b[g][static_cast<size_t>(k)], recurrent = 0;
-        for (int j = 0; j < q.input; ++j) input += q.w[g][static_cast<size_t>(k * q.input + j)] * (x[static_cast<size_t>(at(b) * q.input + j)] - q.x_zero);
-        for (int j = 0; j < q.output; ++j) recurrent += q.r[g][static_cast<size_t>(k * q.output + j)] * (h[static_cast<size_t>(b * q.output + j)] - q.h_zero);
-        y[static_cast<size_t>(i)] = clamp16(clamp16(scaled(input, q.w_scale * q.x_scale / before)) + int64_t{scaled(recurrent, q.w_scale * q.h_scale / before)});
+        for (int j = 0; j < q.input; ++j)
+          input += q.w[g][static_cast<size_t>(k * q.input + j)] * (x[static_cast<size_t>(at(b) * q.input + j)] - q.x_zero);
+        for (int j = 0; j < q.output; ++j)
+          recurrent += q.r[g][static_cast<size_t>(k * q.output + j)] * (h[static_cast<size_t>(b * q.output + j)] - q.h_zero);
+        y[static_cast<size_t>(i)] =
+            clamp16(clamp16(scaled(input, q.w_scale * q.x_scale / before)) + int64_t{scaled(recurrent, q.w_scale * q.h_scale / before)});
       }
       if (!q.p[g].empty()) {
-        const auto factor = static_cast<float>(std::ldexp(1.0, q.cell_exponent) * static_cast<double>(q.p_scale) / static_cast<double>(before));
+        const auto factor = static_cast<float>(std::ldexp(1.0,
+            q.cell_exponent) * static_cast<double>(q.p_scale) / static_cast<double>(before));
         const int together = q.time_major ? q.batch : 1;
         for (int b = 0; b < q.batch; b += together)
           for (int i = 0; i < together * q.output; ++i) {
@@ -108,7 +117,9 @@ std::vector<int8_t> plain(const Quantized& q, const std::vector<int8_t>& x) {
       if (q.norm) {
         for (int b = 0; b < q.batch; ++b) {
           int64_t sum = 0, squares = 0;
-          for (int k = 0; k < q.cell; ++k) sum += y[static_cast<size_t>(b * q.cell + k)], squares += int64_t{y[static_cast<size_t>(b * q.cell + k)]} * y[static_cast<size_t>(b * q.cell + k)];
+          for (int k = 0; k < q.cell; ++k)
+            sum += y[static_cast<size_t>(b * q.cell + k)],
+                squares += int64_t{y[static_cast<size_t>(b * q.cell + k)]} * y[static_cast<size_t>(b * q.cell + k)];
           const int64_t mean = sum * 1024 / q.cell;
           int64_t variance = (squares * ((1 << 20) / q.cell) - mean * mean) / (1 << 20);
           if (variance < 1) variance = std::max(1, static_cast<int>(10000 * q.n_scale));
@@ -128,7 +139,8 @@ std::vector<int8_t> plain(const Quantized& q, const std::vector<int8_t>& x) {
     for (int i = 0; i < cells; ++i) {
       const auto k = static_cast<size_t>(i);
       const int in = q.coupled ? 32767 - forget[k] : input[k];
-      const double kept = std::round(static_cast<double>(forget[k]) * c[k] / 32768), added = std::round(static_cast<double>(in) * update[k] / std::ldexp(1.0, 30 + q.cell_exponent));
+      const double kept = std::round(static_cast<double>(forget[k]) * c[k] / 32768),
+          added = std::round(static_cast<double>(in) * update[k] / std::ldexp(1.0, 30 + q.cell_exponent));
       const int limit = q.clips ? static_cast<int>(0.75 * 16384) : 32767;
       c[k] = std::min(std::max(clamp16(static_cast<int64_t>(kept + added)), q.clips ? -limit : -32768), limit);
     }
@@ -143,7 +155,8 @@ std::vector<int8_t> plain(const Quantized& q, const std::vector<int8_t>& x) {
         int& to = h[static_cast<size_t>(b * q.output + i)];
         if (q.projection) {
           int64_t sum = q.projection_bias[static_cast<size_t>(i)];
-          for (int k = 0; k < q.cell; ++k) sum += q.projection_weights[static_cast<size_t>(i * q.cell + k)] * (hidden(b * q.cell + k, -q.hidden_zero) + q.hidden_zero);
+          for (int k = 0; k < q.cell; ++k)
+            sum += q.projection_weights[static_cast<size_t>(i * q.cell + k)] * (hidden(b * q.cell + k, -q.hidden_zero) + q.hidden_zero);
           to = std::min(std::max(scaled(sum, q.w_scale * q.hidden_scale / q.h_scale) + q.h_zero, -128), 127);
           if (const int limit = static_cast<int>(0.3f / q.h_scale); q.clips) to = std::min(std::max(to, -limit), limit);
         } else {
@@ -163,7 +176,8 @@ TEST_CASE("every form of the integer LSTM", "[ops][lstm_integer]") {
     const Quantized q = make(random, bits);
     const std::vector<int8_t> x = random.values<int8_t>(q.batch * q.time * q.input);
     CAPTURE(bits, q.coupled, q.peephole, q.norm, q.projection, q.time_major, q.whole);
-    const Shape shape = q.whole ? Shape{q.batch, q.output} : q.time_major ? Shape{q.time, q.batch, q.output} : Shape{q.batch, q.time, q.output};
+    const Shape shape = q.whole ? Shape{q.batch, q.output} : q.time_major ? Shape{q.time, q.batch, q.output}
+        : Shape{q.batch, q.time, q.output};
     // Normalised gates are compared within a step: the definition here divides by the true deviation.
     check_values(run_on_targets(model_of(q, std::ldexp(1.0f, q.cell_exponent)), {bytes_of(x)}), shape, plain(q, x), q.norm ? 1 : 0);
   }
@@ -179,7 +193,8 @@ TEST_CASE("nodes of LSTMs that are wrong", "[ops][lstm_integer]") {
     check_refused(run_on_targets(m, x), code, words);
   };
   using Tensors = std::vector<TensorSpec>;
-  const auto tensor = [](Tensors& all, const OperatorSpec& op, int input) -> TensorSpec& { return all[static_cast<size_t>(op.inputs[static_cast<size_t>(input)])]; };
+  const auto tensor = [](Tensors& all, const OperatorSpec& op,
+      int input) -> TensorSpec& { return all[static_cast<size_t>(op.inputs[static_cast<size_t>(input)])]; };
   check_refused(run_on_targets(model_of(q, 0.0003f), x), ErrorCode::invalid_model, "not a power of two within 2^-15 and 2^-9");
   refused("has 4 intermediate tensors, not 5", [](Tensors&, OperatorSpec& op) { op.intermediates.pop_back(); });
   refused("has int8 gates", [](Tensors&, OperatorSpec& op) { op.intermediates.resize(12, op.intermediates[0]); }, ErrorCode::unsupported);
@@ -188,7 +203,8 @@ TEST_CASE("nodes of LSTMs that are wrong", "[ops][lstm_integer]") {
     tensor(all, op, 19).data = std::vector<uint8_t>(28);
   });
   refused("must be int8 with as many elements as [2, 7]", [&](Tensors& all, OperatorSpec& op) { tensor(all, op, 18).shape = {3, 7}; });
-  refused("only a part of input weights, recurrent weights and bias of the input gate", [](Tensors&, OperatorSpec& op) { op.inputs[12] = -1; });
+  refused("only a part of input weights, recurrent weights and bias of the input gate",
+      [](Tensors&, OperatorSpec& op) { op.inputs[12] = -1; });
   refused("has no weights, bias or state", [](Tensors&, OperatorSpec& op) { op.inputs[2] = -1; });
   refused("only a part of the peephole weights", [](Tensors&, OperatorSpec& op) { op.inputs[10] = op.inputs[12]; });
   refused("must be int16 [7]", [](Tensors&, OperatorSpec& op) { op.inputs[9] = op.inputs[10] = op.inputs[11] = op.inputs[12]; });
@@ -199,5 +215,6 @@ TEST_CASE("nodes of LSTMs that are wrong", "[ops][lstm_integer]") {
   refused("has zero point 3, not 0", [&](Tensors& all, OperatorSpec& op) { tensor(all, op, 3).zero_points = {3}; }, ErrorCode::unsupported);
   refused("has rank 2, not 3 to 3", [&](Tensors& all, OperatorSpec&) { all[0].shape = {6, 5}; });
   refused("differ in scale or zero point", [&](Tensors& all, OperatorSpec& op) { tensor(all, op, 18).zero_points = {6}; });
+  refused("cell state tensor 'h' int8 [2, 7] must be int16", [](Tensors&, OperatorSpec& op) { op.inputs[19] = op.inputs[18]; });
   refused("clips at -1 and 0", [](Tensors&, OperatorSpec& op) { op.options.fields[1].bytes = bytes_of<float>({-1.0f}); });
 }

@@ -22,7 +22,8 @@ struct Weights {
 };
 Numbers numbers(Random& random, int64_t count, double low, double high) {
   Numbers v;
-  for (int64_t i = 0; i < count; ++i) v.push_back(static_cast<double>(static_cast<float>(low + (high - low) * static_cast<double>(random.between(0, 4096)) / 4096)));
+  for (int64_t i = 0; i < count; ++i)
+    v.push_back(static_cast<double>(static_cast<float>(low + (high - low) * static_cast<double>(random.between(0, 4096)) / 4096)));
   return v;
 }
 Weights make_weights(Random& random, const Sizes& s, int aux = 0) {
@@ -79,7 +80,9 @@ Numbers plain_lstm(const Sizes& s, const Weights& w, const Numbers& x, const Num
     for (size_t k = 0; k < c.size(); ++k) hidden[k] = output[k] * std::tanh(c[k]);
     if (s.projection) {
       for (int i = 0; i < s.output; ++i)
-        h[static_cast<size_t>(i)] = clip(dot(w.projection, i, hidden, 0, s.cell) + (s.projection_bias ? w.projection_bias[static_cast<size_t>(i)] : 0), s.projection_clip);
+        h[static_cast<size_t>(i)] =
+            clip(dot(w.projection, i, hidden, 0, s.cell) + (s.projection_bias ? w.projection_bias[static_cast<size_t>(i)] : 0),
+                s.projection_clip);
     } else {
       h = hidden;
     }
@@ -88,7 +91,8 @@ Numbers plain_lstm(const Sizes& s, const Weights& w, const Numbers& x, const Num
   return all;
 }
 // The same for all sequences of a tensor; sequences and steps are apart by these distances in steps.
-Numbers plain_sequences(const Sizes& s, const Weights& w, const std::vector<float>& x, const std::vector<float>& aux = {}, bool reverse = false) {
+Numbers plain_sequences(const Sizes& s, const Weights& w, const std::vector<float>& x, const std::vector<float>& aux = {},
+    bool reverse = false) {
   const int columns_of_aux = static_cast<int>(aux.size()) / (s.batch * s.time);
   Numbers result(static_cast<size_t>(s.batch * s.time * s.output));
   for (int b = 0; b < s.batch; ++b) {
@@ -126,7 +130,8 @@ struct Tensors {
     }
     const float scale = 0.5f / 127;
     std::vector<int8_t> stored;
-    for (double& e : v) stored.push_back(static_cast<int8_t>(std::round(e / static_cast<double>(scale)))), e = stored.back() * static_cast<double>(scale);
+    for (double& e : v) stored.push_back(static_cast<int8_t>(std::round(e / static_cast<double>(scale)))), e = stored.back()
+      * static_cast<double>(scale);
     return m.tensor(TensorType::int8, shape).values(stored).quantized(scale, 0);
   }
   // 17 inputs from the input weights on: weights, peephole, bias, projection.
@@ -140,7 +145,8 @@ struct Tensors {
     if (s.peephole)
       for (int g : {0, 1, 3}) {
         if (s.coupled && g == 0) continue;
-        in[static_cast<size_t>(8 + (g == 3 ? 2 : g))] = storage == Storage::bytes ? weights({s.cell}, w.peephole[g]) : floats({s.cell}, w.peephole[g]);
+        in[static_cast<size_t>(8 + (g == 3 ? 2 : g))] = storage == Storage::bytes ? weights({s.cell}, w.peephole[g])
+            : floats({s.cell}, w.peephole[g]);
       }
     if (s.projection) in[15] = weights({s.output, s.cell}, w.projection);
     if (s.projection_bias) in[16] = floats({s.output}, w.projection_bias);
@@ -151,7 +157,8 @@ struct Tensors {
 // x is input 0; `whole`: LSTM, one step.
 ModelBuilder lstm_model(const Sizes& s, Weights& w, Storage storage, bool whole = false, bool asymmetric = false) {
   ModelBuilder m;
-  const std::vector<int32_t> steps = whole ? std::vector<int32_t>{s.batch} : s.time_major ? std::vector<int32_t>{s.time, s.batch} : std::vector<int32_t>{s.batch, s.time};
+  const std::vector<int32_t> steps = whole ? std::vector<int32_t>{s.batch} : s.time_major ? std::vector<int32_t>{s.time, s.batch}
+      : std::vector<int32_t>{s.batch, s.time};
   std::vector<int32_t> x_shape = steps, y_shape = steps;
   x_shape.push_back(s.input), y_shape.push_back(s.output);
   const int x = m.tensor(TensorType::float32, x_shape, "x"), y = m.tensor(TensorType::float32, y_shape, "y");
@@ -162,7 +169,8 @@ ModelBuilder lstm_model(const Sizes& s, Weights& w, Storage storage, bool whole 
   in.push_back(m.tensor(TensorType::float32, {s.batch, s.cell}, "c").variable());
   for (int g = 0; g < 4; ++g) in.push_back(s.norm && !(s.coupled && g == 0) ? t.floats({s.cell}, w.norm[g]) : -1);
   if (whole)
-    m.op(BuiltinOperator::lstm, in, {y}).options(14).field<int8_t>(0, 4).field<float>(1, s.cell_clip).field<float>(2, s.projection_clip).field<bool>(4, asymmetric);
+    m.op(BuiltinOperator::lstm, in, {y}).options(14).field<int8_t>(0, 4).field<float>(1, s.cell_clip).field<float>(2,
+        s.projection_clip).field<bool>(4, asymmetric);
   else
     m.op(BuiltinOperator::unidirectional_sequence_lstm, in, {y}).options(71).field<int8_t>(0, 4).field<float>(1, s.cell_clip)
         .field<float>(2, s.projection_clip).field<bool>(3, s.time_major).field<bool>(4, asymmetric);
@@ -197,7 +205,8 @@ TEST_CASE("every form of a float LSTM", "[ops][lstm]") {
       const std::vector<float> x = input_of(random, s);
       const ModelBuilder m = lstm_model(s, w, storage, false, s.time_major);
       CAPTURE(s.coupled, s.peephole, s.norm, s.projection, s.time_major, s.cell_clip, static_cast<int>(storage));
-      check_values(run_on_targets(m, {bytes_of(x)}), output_shape(s), floats_of(plain_sequences(s, w, x)), storage == Storage::bytes ? 0.03 : 2e-6);
+      check_values(run_on_targets(m, {bytes_of(x)}), output_shape(s), floats_of(plain_sequences(s, w, x)),
+          storage == Storage::bytes ? 0.03 : 2e-6);
     }
   }
 }
@@ -213,7 +222,8 @@ TEST_CASE("an LSTM with tails of every length", "[ops][lstm]") {
       const std::vector<float> x = input_of(random, s);
       const ModelBuilder m = lstm_model(s, w, storage);
       CAPTURE(n, static_cast<int>(storage));
-      check_values(run_on_targets(m, {bytes_of(x)}), output_shape(s), floats_of(plain_sequences(s, w, x)), storage == Storage::bytes ? 0.04 : 4e-6);
+      check_values(run_on_targets(m, {bytes_of(x)}), output_shape(s), floats_of(plain_sequences(s, w, x)),
+          storage == Storage::bytes ? 0.04 : 4e-6);
     }
   }
 }
@@ -243,6 +253,36 @@ TEST_CASE("the state of an LSTM stays from run to run, until reset", "[ops][lstm
   }
 }
 
+TEST_CASE("one tensor cannot be both states", "[ops][lstm]") {
+  Random random(7);
+  const Sizes s;
+  Weights w = make_weights(random, s);
+  ModelBuilder m = lstm_model(s, w, Storage::floats);
+  auto& inputs = m.spec.subgraphs[0].operators[0].inputs;
+  inputs[19] = inputs[18];
+  check_refused(run_on_targets(m, {bytes_of(input_of(random, s))}), ErrorCode::invalid_model, "uses tensor 'h' as both states");
+}
+
+TEST_CASE("converters widen the zeros that states begin with", "[ops][lstm]") {
+  Random random(6);
+  const Sizes s;
+  Weights w = make_weights(random, s);
+  const std::vector<float> x = input_of(random, s);
+  const std::vector<float> want = floats_of(plain_sequences(s, w, x));
+  for (float initial : {0.0f, 1.0f}) {
+    ModelBuilder m = lstm_model(s, w, Storage::floats);
+    const int32_t cell_state = m.spec.subgraphs[0].operators[0].inputs[19];
+    const std::vector<half> values(static_cast<size_t>(s.batch * s.cell), float_to_half(initial));
+    const int stored = m.tensor(TensorType::float16, {s.batch, s.cell}).values(values);
+    m.op(BuiltinOperator::dequantize, {stored}, {cell_state});
+    auto& operators = m.spec.subgraphs[0].operators;
+    std::swap(operators[0], operators[1]);
+    const auto results = run_on_targets(m, {bytes_of(x)});
+    if (initial == 0) check_values(results, output_shape(s), want, 2e-6);
+    else check_refused(results, ErrorCode::unsupported, "begins the variable 'c' with another value than 0");
+  }
+}
+
 TEST_CASE("two directions, together and apart, with an auxiliary input", "[ops][bidirectional_lstm]") {
   Random random(4);
   for (int bits = 0; bits < 48; ++bits) {
@@ -258,7 +298,8 @@ TEST_CASE("two directions, together and apart, with an auxiliary input", "[ops][
       Weights w = make_weights(random, s, kind == 1 ? aux_columns : 0), v = make_weights(random, back, kind == 1 ? aux_columns : 0);
       ModelBuilder m;
       Tensors t{m, storage};
-      const auto shaped = [&](int last) { return s.time_major ? std::vector<int32_t>{s.time, s.batch, last} : std::vector<int32_t>{s.batch, s.time, last}; };
+      const auto shaped = [&](int last) { return s.time_major ? std::vector<int32_t>{s.time, s.batch, last}
+          : std::vector<int32_t>{s.batch, s.time, last}; };
       const int x = m.tensor(TensorType::float32, shaped(s.input), "x");
       std::vector<int32_t> in = {x};
       for (int32_t i : t.all(s, w)) in.push_back(i);
@@ -274,13 +315,15 @@ TEST_CASE("two directions, together and apart, with an auxiliary input", "[ops][
         }
       std::vector<int32_t> out = {m.tensor(TensorType::float32, {})};
       if (!merge) out.push_back(m.tensor(TensorType::float32, {}));
-      m.op(BuiltinOperator::bidirectional_sequence_lstm, in, out).options(69).field<int8_t>(0, 4).field<bool>(3, merge).field<bool>(4, s.time_major);
+      m.op(BuiltinOperator::bidirectional_sequence_lstm, in, out).options(69).field<int8_t>(0, 4).field<bool>(3, merge).field<bool>(4,
+          s.time_major);
       m.inputs(inputs).outputs(out);
       const std::vector<float> first = input_of(random, s), second = floats_of(numbers(random, s.batch * s.time * aux_columns, -1, 1));
       std::vector<std::vector<uint8_t>> values = {bytes_of(first)};
       if (kind > 0) values.push_back(bytes_of(second));
       const auto forward = floats_of(plain_sequences(s, w, first, kind == 1 ? second : std::vector<float>{}));
-      const auto backward = floats_of(plain_sequences(back, v, kind == 2 ? second : first, kind == 1 ? second : std::vector<float>{}, true));
+      const auto backward = floats_of(plain_sequences(back, v, kind == 2 ? second : first, kind == 1 ? second : std::vector<float>{},
+          true));
       const double tolerance = storage == Storage::bytes ? 0.03 : 2e-6;
       CAPTURE(bits, static_cast<int>(storage));
       const auto results = run_on_targets(m, values);
@@ -309,13 +352,15 @@ TEST_CASE("the basic LSTM", "[ops][lstm]") {
       ModelBuilder m;
       Tensors t{m, halves ? Storage::halves : Storage::floats};
       Numbers w = numbers(random, 4 * cells * joined, -0.5, 0.5), bias = numbers(random, 4 * cells, -0.5, 0.5);
-      const int x = m.tensor(TensorType::float32, {batch, input}, "x"), h = m.tensor(TensorType::float32, {batch, cells}, "h"), c = m.tensor(TensorType::float32, {batch, cells}, "c");
+      const int x = m.tensor(TensorType::float32, {batch, input}, "x"), h = m.tensor(TensorType::float32, {batch, cells}, "h"),
+          c = m.tensor(TensorType::float32, {batch, cells}, "c");
       const int weights = t.weights({4 * cells, joined}, w), b = t.floats({4 * cells}, bias);
       std::vector<int32_t> out;
       for (int i = 0; i < 4; ++i) out.push_back(m.tensor(TensorType::float32, {}));
       m.op(BuiltinOperator::lstm, {x, h, weights, b, c}, out).options(14).field<int8_t>(0, 4).field<int8_t>(3, 1);
       m.inputs({x, h, c}).outputs({out[0], out[1]});
-      const Numbers xs = numbers(random, batch * input, -1, 1), hs = numbers(random, batch * cells, -1, 1), cs = numbers(random, batch * cells, -1, 1);
+      const Numbers xs = numbers(random, batch * input, -1, 1), hs = numbers(random, batch * cells, -1, 1),
+          cs = numbers(random, batch * cells, -1, 1);
       std::vector<float> want_h, want_c;
       for (int s = 0; s < batch; ++s)
         for (int i = 0; i < cells; ++i) {
@@ -323,7 +368,8 @@ TEST_CASE("the basic LSTM", "[ops][lstm]") {
           for (int k = 0; k < 4; ++k) {
             g[k] = bias[static_cast<size_t>(k * cells + i)];
             for (int j = 0; j < joined; ++j)
-              g[k] += w[static_cast<size_t>((k * cells + i) * joined + j)] * (j < input ? xs[static_cast<size_t>(s * input + j)] : hs[static_cast<size_t>(s * cells + j - input)]);
+              g[k] += w[static_cast<size_t>((k * cells + i) * joined + j)] * (j < input ? xs[static_cast<size_t>(s * input + j)]
+                  : hs[static_cast<size_t>(s * cells + j - input)]);
           }
           const double state = logistic(g[0]) * std::tanh(g[1]) + logistic(g[2]) * cs[static_cast<size_t>(s * cells + i)];
           want_c.push_back(static_cast<float>(state)), want_h.push_back(static_cast<float>(logistic(g[3]) * std::tanh(state)));

@@ -108,7 +108,8 @@ Status BidirectionalSequenceLstm<W>::prepare(Preparation& p) {
   number_bidirectional_inputs(p, 18, 37, 44, &backward);
   backward.reverse = true;
   for (int g = 1; g < 4; ++g)
-    if (forward.has(lstm::aux_weights + g) != forward.has(lstm::aux_weights + 1) || backward.has(lstm::aux_weights + g) != forward.has(lstm::aux_weights + 1))
+    if (forward.has(lstm::aux_weights + g) != forward.has(lstm::aux_weights + 1) ||
+        backward.has(lstm::aux_weights + g) != forward.has(lstm::aux_weights + 1))
       return p.invalid("has only a part of the auxiliary weights");
   const bool stacked = forward.has(lstm::aux_weights + 1);
   if (stacked && !p.has_input(39)) return p.invalid("has auxiliary weights, but no auxiliary input");
@@ -141,7 +142,8 @@ Status BidirectionalSequenceLstm<W>::prepare(Preparation& p) {
   const int64_t both = forward.output + backward.output;
   shape[2] = merge ? both : forward.output;
   ONEWEIGHT_RETURN_IF_ERROR(p.set_output(0, shape));
-  for (LstmParams* l : {&forward, &backward}) l->out_time = steps * (merge ? both : l->output), l->out_batch = sequences * (merge ? both : l->output);
+  for (LstmParams* l : {&forward, &backward})
+    l->out_time = steps * (merge ? both : l->output), l->out_batch = sequences * (merge ? both : l->output);
   if (merge) {
     backward.out_offset = forward.output;
   } else {

@@ -16,7 +16,9 @@ struct Lstm {
   static bool accepts(const NodeTypes& t) { return t.input_count != 5 && takes_lstm(t, tensor_type_of<W>, tensor_type_of<A>); }
   static Status prepare(Preparation& p);
   static constexpr OpRow row = {.code = BuiltinOperator::lstm,
-                                .types = sizeof(A) == 1 ? "int8" : sizeof(W) == 2 ? "float, half weights" : sizeof(W) == 1 ? "float, int8 weights" : "float",
+                                .types = sizeof(A) == 1   ? "int8"
+                                         : sizeof(W) == 2 ? "float, half weights"
+                                         : sizeof(W) == 1 ? "float, int8 weights" : "float",
                                 .accepts = &accepts,
                                 .prepare = &prepare,
                                 .stored_inputs = sizeof(W) == 2 ? kLstmWeightInputs : 0u};
@@ -80,7 +82,8 @@ void basic_lstm_kernel(const KernelArgs& args) {
     copy_rows(before, cells, cells, 1, c + b * cells, cells);
     update_cell(input, forget, update, cells, false, 0, c + b * cells);
     activate_floats(Activation::tanh, c + b * cells, update, cells);
-    map_floats(output, 1, update, 1, h + b * cells, static_cast<size_t>(cells), [](auto, auto o, auto a) HWY_ATTR { return hn::Mul(o, a); });
+    map_floats(output, 1, update, 1, h + b * cells, static_cast<size_t>(cells),
+        [](auto, auto o, auto a) HWY_ATTR { return hn::Mul(o, a); });
   }
 }
 

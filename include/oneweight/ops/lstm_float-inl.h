@@ -20,7 +20,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // gate += peephole * cell
 template <class W>
-HWY_INLINE void add_peephole(const W* HWY_RESTRICT w, float scale, const float* HWY_RESTRICT cell, int64_t count, float* HWY_RESTRICT gate) {
+HWY_INLINE void add_peephole(const W* HWY_RESTRICT w, float scale, const float* HWY_RESTRICT cell, int64_t count,
+    float* HWY_RESTRICT gate) {
   const hn::ScalableTag<float> d;
   const auto n = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t i = 0; i < count; i += n) {
@@ -31,7 +32,8 @@ HWY_INLINE void add_peephole(const W* HWY_RESTRICT w, float scale, const float* 
 }
 
 // Mean and deviation of the gate become 0 and 1; then coefficient and bias.
-HWY_INLINE void normalize_gate(const float* HWY_RESTRICT coefficients, const float* HWY_RESTRICT bias, int64_t count, float* HWY_RESTRICT gate) {
+HWY_INLINE void normalize_gate(const float* HWY_RESTRICT coefficients, const float* HWY_RESTRICT bias, int64_t count,
+    float* HWY_RESTRICT gate) {
   const hn::ScalableTag<float> d;
   const auto n = static_cast<int64_t>(hn::Lanes(d));
   auto sum = hn::Zero(d), squares = hn::Zero(d);
@@ -56,8 +58,8 @@ HWY_INLINE void logistic_floats(float* values, int64_t count) {
 }
 
 // cell = forget * cell + input * update
-HWY_INLINE void update_cell(const float* HWY_RESTRICT input, const float* HWY_RESTRICT forget, const float* HWY_RESTRICT update, int64_t count,
-                            bool coupled, float clip, float* HWY_RESTRICT cell) {
+HWY_INLINE void update_cell(const float* HWY_RESTRICT input, const float* HWY_RESTRICT forget, const float* HWY_RESTRICT update,
+                            int64_t count, bool coupled, float clip, float* HWY_RESTRICT cell) {
   const hn::ScalableTag<float> d;
   const auto n = static_cast<int64_t>(hn::Lanes(d));
   const auto one = hn::Set(d, 1.0f), high = hn::Set(d, clip > 0 ? clip : std::numeric_limits<float>::infinity()), low = hn::Neg(high);
@@ -78,7 +80,8 @@ void run_lstm(const KernelArgs& args, const LstmParams& p, int64_t first, int64_
   const int64_t batch = last - first, cells = p.cell, outputs = p.output;
   const LstmScratch areas = lstm_scratch(p, p.batch, 4, kBytes);
   auto* gates = reinterpret_cast<float*>(args.scratch + areas.gates);
-  const RowWork work{reinterpret_cast<int32_t*>(args.scratch + areas.sums), reinterpret_cast<float*>(args.scratch + areas.scales), p.asymmetric};
+  const RowWork work{reinterpret_cast<int32_t*>(args.scratch + areas.sums), reinterpret_cast<float*>(args.scratch + areas.scales),
+      p.asymmetric};
   const auto area = [&](int64_t at) { return reinterpret_cast<int16_t*>(args.scratch + at); };
   float* h = const_cast<float*>(args.in<float>(p.at[output_state])) + first * outputs;
   float* c = const_cast<float*>(args.in<float>(p.at[cell_state])) + first * cells;
@@ -91,7 +94,8 @@ void run_lstm(const KernelArgs& args, const LstmParams& p, int64_t first, int64_
     const auto add = [&](const float* v, int64_t distance, int64_t columns, int weights, int16_t* bytes) HWY_ATTR {
       quantize_rows<W>(v, distance, columns, batch, work, bytes);
       for (int g = first_gate; g < 4; ++g)
-        add_rows(args.in<W>(p.at[weights + g]), p.scales[weights + g], cells, columns, v, distance, batch, work, bytes, gates + g * batch * cells, cells);
+        add_rows(args.in<W>(p.at[weights + g]), p.scales[weights + g], cells, columns, v, distance, batch, work, bytes,
+            gates + g * batch * cells, cells);
     };
     add(args.in<float>(p.at[x]) + t * p.x_time + first * p.x_batch, p.x_batch, p.input, input_weights, area(areas.x));
     if (p.has(aux)) add(args.in<float>(p.at[aux]) + t * p.aux_time + first * p.aux_batch, p.aux_batch, p.aux, aux_weights, area(areas.aux));
@@ -122,7 +126,8 @@ void run_lstm(const KernelArgs& args, const LstmParams& p, int64_t first, int64_
     if (p.has(projection)) {
       fill_rows(p.has(projection_bias) ? args.in<float>(p.at[projection_bias]) : nullptr, outputs, batch, h, outputs);
       quantize_rows<W>(hidden, cells, cells, batch, work, area(areas.hidden));
-      add_rows(args.in<W>(p.at[projection]), p.scales[projection], outputs, cells, hidden, cells, batch, work, area(areas.hidden), h, outputs);
+      add_rows(args.in<W>(p.at[projection]), p.scales[projection], outputs, cells, hidden, cells, batch, work, area(areas.hidden), h,
+          outputs);
       if (p.projection_clip > 0) {
         const float clip = p.projection_clip;
         map_floats(h, h, static_cast<size_t>(batch * outputs),

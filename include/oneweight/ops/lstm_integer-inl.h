@@ -34,8 +34,8 @@ HWY_INLINE void widen_rows(const int8_t* from, int64_t distance, int64_t columns
 }
 
 // gate = saturated(gate + factor * (sums + bias)); bias may be null, `begin`: the gate was 0.
-HWY_INLINE void add_to_gate(const int32_t* HWY_RESTRICT sums, const int32_t* HWY_RESTRICT bias, int64_t count, FixedMultiplier factor, bool begin,
-                            int16_t* HWY_RESTRICT gate) {
+HWY_INLINE void add_to_gate(const int32_t* HWY_RESTRICT sums, const int32_t* HWY_RESTRICT bias, int64_t count, FixedMultiplier factor,
+                            bool begin, int16_t* HWY_RESTRICT gate) {
   const hn::ScalableTag<int32_t> d;
   const hn::Rebind<int16_t, decltype(d)> d16;
   const auto n = static_cast<int64_t>(hn::Lanes(d));
@@ -45,14 +45,15 @@ HWY_INLINE void add_to_gate(const int32_t* HWY_RESTRICT sums, const int32_t* HWY
     if (bias) sum = hn::Add(sum, hn::LoadN(d, bias + i, left));
     auto y = requantize(d, sum, factor);
     // Bounds that change no answer and keep the sum within 32 bits.
-    if (!begin) y = hn::Add(hn::Min(hn::Max(y, hn::Set(d, -(1 << 30))), hn::Set(d, 1 << 30)), hn::PromoteTo(d, hn::LoadN(d16, gate + i, left)));
+    if (!begin) y = hn::Add(hn::Min(hn::Max(y, hn::Set(d, -(1 << 30))), hn::Set(d, 1 << 30)),
+        hn::PromoteTo(d, hn::LoadN(d16, gate + i, left)));
     hn::StoreN(hn::DemoteTo(d16, y), d16, gate + i, left);
   }
 }
 
 // Rounds like the reference kernel, whose integers are taken for real numbers times 2^10 in between.
-inline void normalize_int16_gate(const int16_t* coefficients, const int32_t* bias, int64_t count, FixedMultiplier factor, int32_t variance_guard,
-                                 int16_t* gate) {
+inline void normalize_int16_gate(const int16_t* coefficients, const int32_t* bias, int64_t count, FixedMultiplier factor,
+                                 int32_t variance_guard, int16_t* gate) {
   if (count == 0) return;
   int64_t sum = 0, squares = 0;
   for (int64_t i = 0; i < count; ++i) sum += gate[i], squares += int32_t{gate[i]} * gate[i];
@@ -65,7 +66,8 @@ inline void normalize_int16_gate(const int16_t* coefficients, const int32_t* bia
   last.shift += 12;
   for (int64_t i = 0; i < count; ++i) {
     const int32_t rescaled = multiply_by_quantized_multiplier(1024 * gate[i] - mean, inverse);
-    const auto weighted = static_cast<int32_t>(static_cast<uint32_t>(rescaled) * static_cast<uint32_t>(int32_t{coefficients[i]}) + static_cast<uint32_t>(bias[i]));
+    const auto weighted = static_cast<int32_t>(static_cast<uint32_t>(rescaled) * static_cast<uint32_t>(int32_t{coefficients[i]}) +
+        static_cast<uint32_t>(bias[i]));
     const auto scaled = static_cast<int32_t>((int64_t{weighted} + (weighted > 0 ? 512 : -512)) / 1024);
     gate[i] = saturate_int16(multiply_by_quantized_multiplier(scaled, last));
   }
@@ -128,10 +130,13 @@ inline void run_integer_lstm(const KernelArgs& args, const LstmIntegerParams& q,
     widen_rows(h, outputs, outputs, batch, q.output_zero, area(areas.output));
     for (int g = first_gate; g < 4; ++g) {
       const int32_t* b = p.normalized() ? nullptr : args.in<int32_t>(p.at[bias + g]);
-      byte_row_products(args.in<int8_t>(p.at[input_weights + g]), cells, p.input, area(areas.x), padded_columns(p.input), batch, sums, cells);
+      byte_row_products(args.in<int8_t>(p.at[input_weights + g]), cells, p.input, area(areas.x), padded_columns(p.input), batch, sums,
+          cells);
       for (int64_t v = 0; v < batch; ++v) add_to_gate(sums + v * cells, b, cells, q.input[g], true, gates + (g * batch + v) * cells);
-      byte_row_products(args.in<int8_t>(p.at[recurrent_weights + g]), cells, outputs, area(areas.output), padded_columns(outputs), batch, sums, cells);
-      for (int64_t v = 0; v < batch; ++v) add_to_gate(sums + v * cells, nullptr, cells, q.recurrent[g], false, gates + (g * batch + v) * cells);
+      byte_row_products(args.in<int8_t>(p.at[recurrent_weights + g]), cells, outputs, area(areas.output), padded_columns(outputs), batch,
+          sums, cells);
+      for (int64_t v = 0; v < batch; ++v)
+        add_to_gate(sums + v * cells, nullptr, cells, q.recurrent[g], false, gates + (g * batch + v) * cells);
     }
     // A gate of all sequences, from its sums to its values.
     const auto finish = [&](int g, int hole) HWY_ATTR {
@@ -148,7 +153,8 @@ inline void run_integer_lstm(const KernelArgs& args, const LstmIntegerParams& q,
       }
       if (p.normalized())
         for (int64_t v = 0; v < batch; ++v)
-          normalize_int16_gate(args.in<int16_t>(p.at[norm + g]), args.in<int32_t>(p.at[bias + g]), cells, q.norm[g], q.variance_guard[g], gate + v * cells);
+          normalize_int16_gate(args.in<int16_t>(p.at[norm + g]), args.in<int32_t>(p.at[bias + g]), cells, q.norm[g], q.variance_guard[g],
+              gate + v * cells);
       if (g == 2) map_int16(gate, gate, batch * cells, [](auto d, auto y) HWY_ATTR { return tanh_int16<3>(d, y); });
       else map_int16(gate, gate, batch * cells, [](auto d, auto y) HWY_ATTR { return logistic_int16(d, y); });
     };

@@ -123,7 +123,8 @@ inline Status expect_recurrent_operand(const Preparation& p, const Operand& t, T
 inline Status expect_state(const Preparation& p, const Operand& t, TensorType type, const Shape& shape, const char* what) {
   if (!t.is_variable || t.is_constant) return p.invalid("%s %s is not a variable", what, p.describe(t).c_str());
   if (t.type == type && shape.elements() >= 0 && t.shape.elements() == shape.elements()) return {};
-  return p.invalid("%s %s must be %s with as many elements as %s", what, p.describe(t).c_str(), tensor_type_name(type), shape.to_string().c_str());
+  return p.invalid("%s %s must be %s with as many elements as %s", what, p.describe(t).c_str(), tensor_type_name(type),
+      shape.to_string().c_str());
 }
 
 // Checks every operand but x and aux against l->batch, input and aux, finds cell and output, reads scales.
@@ -138,7 +139,8 @@ inline Status read_lstm(const Preparation& p, const LstmTypes& types, LstmParams
   l->cell = operand(input_weights + 3).shape[0];
   l->output = operand(recurrent_weights + 3).shape[1];
   if (!l->has(projection) && l->output != l->cell)
-    return p.invalid("has %lld cells and %lld outputs, but no projection", static_cast<long long>(l->cell), static_cast<long long>(l->output));
+    return p.invalid("has %lld cells and %lld outputs, but no projection", static_cast<long long>(l->cell),
+        static_cast<long long>(l->output));
   if (l->coupled() != !l->has(recurrent_weights) || l->coupled() != !l->has(bias))
     return p.invalid("has only a part of input weights, recurrent weights and bias of the input gate");
   const int first = l->coupled() ? 1 : 0;
@@ -168,8 +170,9 @@ inline Status read_lstm(const Preparation& p, const LstmTypes& types, LstmParams
     ONEWEIGHT_RETURN_IF_ERROR(expect_recurrent_operand(p, operand(projection_bias), types.bias, {l->output}, "projection bias"));
   ONEWEIGHT_RETURN_IF_ERROR(expect_state(p, operand(output_state), types.output_state, {l->batch, l->output}, "output state"));
   ONEWEIGHT_RETURN_IF_ERROR(expect_state(p, operand(cell_state), types.cell_state, {l->batch, l->cell}, "cell state"));
-  if (l->at[output_state] == l->at[cell_state] || operand(output_state).name == operand(cell_state).name)
-    return p.invalid("uses tensor '%.*s' as both states", static_cast<int>(operand(cell_state).name.size()), operand(cell_state).name.data());
+  if (operand(output_state).name.data() == operand(cell_state).name.data())  // one tensor
+    return p.invalid("uses tensor '%.*s' as both states", static_cast<int>(operand(cell_state).name.size()),
+        operand(cell_state).name.data());
   if (!(l->cell_clip >= 0) || !(l->projection_clip >= 0))
     return p.invalid("clips at %g and %g", static_cast<double>(l->cell_clip), static_cast<double>(l->projection_clip));
   if (l->activation < Activation::none || l->activation > Activation::tanh)
@@ -221,7 +224,8 @@ inline Status read_integer_lstm(Preparation& p, bool sequence, bool time_major, 
   const float log2 = std::log(cell.scale()) * (1.0f / std::log(2.0f)), nearest = std::round(log2);
   exponent = static_cast<int>(nearest);
   if (!(std::fabs(log2 - nearest) < 1e-3f) || exponent < -15 || exponent > -9)
-    return p.invalid("%s has the scale %g, not a power of two within 2^-15 and 2^-9", p.describe(cell).c_str(), static_cast<double>(cell.scale()));
+    return p.invalid("%s has the scale %g, not a power of two within 2^-15 and 2^-9", p.describe(cell).c_str(),
+        static_cast<double>(cell.scale()));
   q->cell_exponent = exponent;
   if (p.intermediate_count() == 12) return p.error(ErrorCode::unsupported, "has int8 gates (12 intermediate tensors)");
   if (p.intermediate_count() != 5) return p.invalid("has %d intermediate tensors, not 5", p.intermediate_count());
@@ -245,7 +249,8 @@ inline Status read_integer_lstm(Preparation& p, bool sequence, bool time_major, 
   const double cell_scale = std::ldexp(1.0, exponent);
   for (const auto& [gate, hole] : {std::pair{0, 0}, {1, 1}, {3, 2}})
     if (l.has(peephole + hole))
-      q->peephole[gate] = factor(static_cast<float>(cell_scale * static_cast<double>(l.scales[peephole + hole]) / static_cast<double>(between[gate])));
+      q->peephole[gate] =
+          factor(static_cast<float>(cell_scale * static_cast<double>(l.scales[peephole + hole]) / static_cast<double>(between[gate])));
   q->hidden = factor(static_cast<float>(std::ldexp(1.0, -15) / static_cast<double>(between[4]) * std::ldexp(1.0, -15)));
   if (l.has(projection)) q->projection = factor(l.scales[projection] * between[4] / l.scales[output_state]);
   const Quantization& hidden = p.intermediate(4);

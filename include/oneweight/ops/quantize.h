@@ -126,8 +126,10 @@ template <class In, class Out>
 void requantize_kernel(const KernelArgs& args) {
   const auto& p = args.params<QuantizeParams>();
   for (int64_t i = p.elements.begin(args.rows), end = p.elements.end(args.rows); i < end; ++i) {
-    const int64_t q = int64_t{multiply_by_quantized_multiplier(static_cast<int32_t>(args.in<In>(0)[i]) - p.in_zero_point, p.factor)} + p.out_zero_point;
-    args.out<Out>(0)[i] = static_cast<Out>(std::min<int64_t>(std::max<int64_t>(q, std::numeric_limits<Out>::min()), std::numeric_limits<Out>::max()));
+    const int32_t scaled = multiply_by_quantized_multiplier(static_cast<int32_t>(args.in<In>(0)[i]) - p.in_zero_point, p.factor);
+    const int64_t q = int64_t{scaled} + p.out_zero_point;
+    constexpr int64_t kLow = std::numeric_limits<Out>::min(), kHigh = std::numeric_limits<Out>::max();
+    args.out<Out>(0)[i] = static_cast<Out>(std::min(std::max(q, kLow), kHigh));
   }
 }
 template <class Out>

@@ -36,17 +36,22 @@ struct RnnParams {
 template <class W>
 struct RnnTypes {
   static constexpr const char* types = sizeof(W) == 2 ? "float, half weights" : sizeof(W) == 1 ? "float, int8 weights" : "float";
-  static bool accepts(const NodeTypes& t) { return t.in(0, TensorType::float32) && t.in(1, tensor_type_of<W>) && t.in(2, tensor_type_of<W>) && t.out(0, TensorType::float32); }
+  static bool accepts(const NodeTypes& t) { return t.in(0, TensorType::float32) && t.in(1, tensor_type_of<W>) && t.in(2, tensor_type_of<W>)
+      && t.out(0, TensorType::float32); }
 };
 template <class W>
 struct Rnn {
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::rnn, .types = RnnTypes<W>::types, .accepts = &RnnTypes<W>::accepts, .prepare = &prepare, .stored_inputs = sizeof(W) == 2 ? 6u : 0u};
+  static constexpr OpRow row =
+      {.code = BuiltinOperator::rnn, .types = RnnTypes<W>::types, .accepts = &RnnTypes<W>::accepts, .prepare = &prepare,
+          .stored_inputs = sizeof(W) == 2 ? 6u : 0u};
 };
 template <class W>
 struct UnidirectionalSequenceRnn {
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::unidirectional_sequence_rnn, .types = RnnTypes<W>::types, .accepts = &RnnTypes<W>::accepts, .prepare = &prepare, .stored_inputs = sizeof(W) == 2 ? 6u : 0u};
+  static constexpr OpRow row =
+      {.code = BuiltinOperator::unidirectional_sequence_rnn, .types = RnnTypes<W>::types, .accepts = &RnnTypes<W>::accepts,
+          .prepare = &prepare, .stored_inputs = sizeof(W) == 2 ? 6u : 0u};
 };
 template <class W>
 struct BidirectionalSequenceRnn {
@@ -57,7 +62,9 @@ struct BidirectionalSequenceRnn {
     return true;
   }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::bidirectional_sequence_rnn, .types = RnnTypes<W>::types, .accepts = &accepts, .prepare = &prepare, .stored_inputs = sizeof(W) == 2 ? 0xc66u : 0u};
+  static constexpr OpRow row =
+      {.code = BuiltinOperator::bidirectional_sequence_rnn, .types = RnnTypes<W>::types, .accepts = &accepts, .prepare = &prepare,
+          .stored_inputs = sizeof(W) == 2 ? 0xc66u : 0u};
 };
 
 }  // namespace ONEWEIGHT_ABI
@@ -100,7 +107,8 @@ void rnn_kernel(const KernelArgs& args) {
       };
       fill_rows(args.in<float>(c.at.bias), units, batch, next, units);
       add(args.in<float>(c.at.x) + t * c.x_time + first * c.x_batch, c.x_batch, c.input, c.at.weights, c.scale);
-      if (c.at.aux >= 0) add(args.in<float>(c.at.aux) + t * c.aux_time + first * c.aux_batch, c.aux_batch, c.aux, c.at.aux_weights, c.aux_scale);
+      if (c.at.aux >= 0) add(args.in<float>(c.at.aux) + t * c.aux_time + first * c.aux_batch, c.aux_batch, c.aux, c.at.aux_weights,
+          c.aux_scale);
       add(h, units, units, c.at.recurrent, c.recurrent_scale);
       activate_floats(p.activation, next, h, batch * units);
       copy_rows(h, units, units, batch, args.out<float>(c.out) + t * c.out_time + first * c.out_batch + c.out_offset, c.out_batch);
@@ -126,14 +134,16 @@ Status read_rnn_cell(const Preparation& p, int rank, const RnnParams& params, bo
   ONEWEIGHT_RETURN_IF_ERROR(p.expect_rank(weights, 2, 2));
   c->input = x.shape[rank - 1], c->units = weights.shape[0];
   const auto fits_input = [&](const Operand& t) {
-    return t.type == TensorType::float32 && t.shape[rank == 3 && time_major ? 1 : 0] == params.batch && (rank == 2 || t.shape[time_major ? 0 : 1] == params.time);
+    return t.type == TensorType::float32 && t.shape[rank == 3 && time_major ? 1 : 0] == params.batch &&
+        (rank == 2 || t.shape[time_major ? 0 : 1] == params.time);
   };
   if (!fits_input(x)) return p.invalid("%s does not fit input 0", p.describe(x).c_str());
   const auto matrix = [&](int i, int64_t columns, const char* what, float* scale) -> Status {
     ONEWEIGHT_RETURN_IF_ERROR(expect_recurrent_operand(p, p.input(i), tensor_type_of<W>, {c->units, columns}, what));
     if (sizeof(W) == 1) {
       ONEWEIGHT_RETURN_IF_ERROR(expect_quantized(p, p.input(i)));
-      if (p.input(i).zero_point() != 0) return p.error(ErrorCode::unsupported, "%s has zero point %d, not 0", p.describe(p.input(i)).c_str(), p.input(i).zero_point());
+      if (p.input(i).zero_point() != 0)
+        return p.error(ErrorCode::unsupported, "%s has zero point %d, not 0", p.describe(p.input(i)).c_str(), p.input(i).zero_point());
       *scale = p.input(i).scale();
     }
     return {};
@@ -228,7 +238,8 @@ Status UnidirectionalSequenceRnn<W>::prepare(Preparation& p) {
 template <class W>
 Status BidirectionalSequenceRnn<W>::prepare(Preparation& p) {
   const OptionsView& o = p.options();
-  return prepare_rnn<W>(p, true, true, o.get<bool>(0, false), o.get<bool>(2, false), static_cast<Activation>(o.get<int8_t>(1, 0)), o.get<bool>(3, false));
+  return prepare_rnn<W>(p, true, true, o.get<bool>(0, false), o.get<bool>(2, false), static_cast<Activation>(o.get<int8_t>(1, 0)),
+      o.get<bool>(3, false));
 }
 
 }  // namespace ONEWEIGHT_ABI

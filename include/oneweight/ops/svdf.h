@@ -100,7 +100,8 @@ void svdf_float_kernel(const KernelArgs& args) {
     float* out = args.out<float>(0) + b * units;
     for (int64_t u = 0; u < units; ++u) {
       float sum = 0;
-      for (int64_t f = u * p.rank; f < (u + 1) * p.rank; ++f) sum += time_dot(time + f * p.memory, p.time_scale, state + f * p.memory, p.memory);
+      for (int64_t f = u * p.rank; f < (u + 1) * p.rank; ++f)
+        sum += time_dot(time + f * p.memory, p.time_scale, state + f * p.memory, p.memory);
       out[u] = args.inputs[3] >= 0 ? sum + args.in<float>(3)[u] : sum;
     }
     activate_floats(p.activation, out, out, units);
@@ -118,7 +119,8 @@ void svdf_integer_kernel(const KernelArgs& args) {
   const int32_t* bias = args.inputs[3] < 0 ? nullptr : args.in<int32_t>(3);
   for (int64_t b = args.rows.begin; b < args.rows.end; ++b) {
     S* state = const_cast<S*>(args.in<S>(4)) + b * p.filters * p.memory;
-    for (int64_t k = 0; k < padded; ++k) in[k] = k < p.input ? static_cast<int16_t>(args.in<int8_t>(0)[b * p.input + k] - p.input_zero) : int16_t{0};
+    for (int64_t k = 0; k < padded; ++k)
+      in[k] = k < p.input ? static_cast<int16_t>(args.in<int8_t>(0)[b * p.input + k] - p.input_zero) : int16_t{0};
     byte_row_products(args.in<int8_t>(1), p.filters, p.input, in, padded, 1, sums, p.filters);
     move_on(p, state);
     for (int64_t f = 0; f < p.filters; ++f) {
@@ -128,7 +130,8 @@ void svdf_integer_kernel(const KernelArgs& args) {
     }
     for (int64_t u = 0; u < units; ++u) {
       auto sum = static_cast<uint32_t>(bias ? bias[u] : 0);
-      for (int64_t i = u * p.rank * p.memory; i < (u + 1) * p.rank * p.memory; ++i) sum += static_cast<uint32_t>(time[i] * (state[i] - p.state_zero));
+      for (int64_t i = u * p.rank * p.memory; i < (u + 1) * p.rank * p.memory; ++i)
+        sum += static_cast<uint32_t>(time[i] * (state[i] - p.state_zero));
       const int64_t y = int64_t{multiply_by_quantized_multiplier(static_cast<int32_t>(sum), p.time)} + p.output_zero;
       args.out<int8_t>(0)[b * units + u] = static_cast<int8_t>(std::min<int64_t>(std::max<int64_t>(y, p.low), p.high));
     }
@@ -171,7 +174,8 @@ Status Svdf<W, A, S>::prepare(Preparation& p) {
   int64_t remembered = 0;
   if (!checked_multiply(params->filters, params->memory, &remembered) || Shape({params->batch, remembered}).bytes(TensorType::float32) < 0)
     return p.invalid("is too large");
-  ONEWEIGHT_RETURN_IF_ERROR(expect_state(p, state, kInteger ? tensor_type_of<S> : TensorType::float32, {params->batch, remembered}, "state"));
+  ONEWEIGHT_RETURN_IF_ERROR(expect_state(p, state, kInteger ? tensor_type_of<S> : TensorType::float32, {params->batch, remembered},
+      "state"));
   if (params->input > (int64_t{1} << 40) || params->filters > (int64_t{1} << 40)) return p.invalid("is too large");
   ONEWEIGHT_RETURN_IF_ERROR(p.set_output(0, {params->batch, units}));
   const int64_t sums = (4 * params->filters + 63) / 64 * 64, bytes = 2 * padded_lstm_columns(params->input);

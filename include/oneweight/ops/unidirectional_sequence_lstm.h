@@ -17,7 +17,9 @@ struct UnidirectionalSequenceLstm {
   static bool accepts(const NodeTypes& t) { return takes_lstm(t, tensor_type_of<W>, tensor_type_of<A>); }
   static Status prepare(Preparation& p);
   static constexpr OpRow row = {.code = BuiltinOperator::unidirectional_sequence_lstm,
-                                .types = sizeof(A) == 1 ? "int8" : sizeof(W) == 2 ? "float, half weights" : sizeof(W) == 1 ? "float, int8 weights" : "float",
+                                .types = sizeof(A) == 1   ? "int8"
+                                         : sizeof(W) == 2 ? "float, half weights"
+                                         : sizeof(W) == 1 ? "float, int8 weights" : "float",
                                 .accepts = &accepts,
                                 .prepare = &prepare,
                                 .stored_inputs = sizeof(W) == 2 ? kLstmWeightInputs : 0u};

@@ -12,13 +12,14 @@
 namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
 namespace opset {
-using Recurrent = OpSet<UnidirectionalSequenceLstm<half, float>, UnidirectionalSequenceLstm<float, float>, UnidirectionalSequenceLstm<int8_t, float>,
-                        UnidirectionalSequenceLstm<int8_t, int8_t>, Svdf<half, float, half>, Svdf<float, float, float>, Svdf<int8_t, float, int8_t>,
-                        Svdf<int8_t, int8_t, int16_t>, Svdf<int8_t, int8_t, int8_t>, Lstm<half, float>, Lstm<float, float>, Lstm<int8_t, float>,
-                        Lstm<int8_t, int8_t>, BasicLstm<half>, BasicLstm<float>, Rnn<half>, Rnn<float>, Rnn<int8_t>, UnidirectionalSequenceRnn<half>,
-                        UnidirectionalSequenceRnn<float>, UnidirectionalSequenceRnn<int8_t>, BidirectionalSequenceRnn<half>,
-                        BidirectionalSequenceRnn<float>, BidirectionalSequenceRnn<int8_t>, BidirectionalSequenceLstm<float>,
-                        BidirectionalSequenceLstm<int8_t>>;
+using Recurrent =
+    OpSet<UnidirectionalSequenceLstm<half, float>, UnidirectionalSequenceLstm<float, float>, UnidirectionalSequenceLstm<int8_t, float>,
+          UnidirectionalSequenceLstm<int8_t, int8_t>, Svdf<half, float, half>, Svdf<float, float, float>, Svdf<int8_t, float, int8_t>,
+          Svdf<int8_t, int8_t, int16_t>, Svdf<int8_t, int8_t, int8_t>, Lstm<half, float>, Lstm<float, float>, Lstm<int8_t, float>,
+          Lstm<int8_t, int8_t>, BasicLstm<half>, BasicLstm<float>, Rnn<half>, Rnn<float>, Rnn<int8_t>, UnidirectionalSequenceRnn<half>,
+          UnidirectionalSequenceRnn<float>, UnidirectionalSequenceRnn<int8_t>, BidirectionalSequenceRnn<half>,
+          BidirectionalSequenceRnn<float>, BidirectionalSequenceRnn<int8_t>, BidirectionalSequenceLstm<float>,
+          BidirectionalSequenceLstm<int8_t>>;
 }  // namespace opset
 }  // namespace ONEWEIGHT_ABI
 }  // namespace oneweight

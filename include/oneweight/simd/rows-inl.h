@@ -58,7 +58,8 @@ HWY_INLINE float row_dot(const W* HWY_RESTRICT row, const float* HWY_RESTRICT x,
 }
 // The same of four rows that follow one another.
 template <class W>
-HWY_INLINE void four_row_dots(const W* HWY_RESTRICT rows, const float* HWY_RESTRICT x, size_t columns, const W* end, float* HWY_RESTRICT sums) {
+HWY_INLINE void four_row_dots(const W* HWY_RESTRICT rows, const float* HWY_RESTRICT x, size_t columns, const W* end,
+    float* HWY_RESTRICT sums) {
   const hn::ScalableTag<float> d;
   const size_t n = hn::Lanes(d);
   const W *r0 = rows, *r1 = r0 + columns, *r2 = r1 + columns, *r3 = r2 + columns;
