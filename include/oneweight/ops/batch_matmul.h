@@ -72,24 +72,30 @@ HWY_NOINLINE void product_columns(const ColumnsArgs<Y>& t, int64_t n, size_t las
   const FloatTag d;
   using V = hn::Vec<FloatTag>;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const float *x0 = t.x, *x1 = t.x + (kRows > 1 ? t.x_row : 0);
+  const float* x = t.x;
   const Y* y = t.y + n;
-  V s00 = hn::Zero(d), s01 = s00, s02 = s00, s03 = s00;
-  [[maybe_unused]] V s10 = s00, s11 = s00, s12 = s00, s13 = s00;
+#define ONEWEIGHT_COLUMNS_ROWS(X) X(0) X(1) X(2) X(3)
+#define ONEWEIGHT_COLUMNS_DECLARE(r) [[maybe_unused]] V s##r##0 = hn::Zero(d), s##r##1 = s##r##0, s##r##2 = s##r##0, s##r##3 = s##r##0;
+  ONEWEIGHT_COLUMNS_ROWS(ONEWEIGHT_COLUMNS_DECLARE)
+#undef ONEWEIGHT_COLUMNS_DECLARE
   const bool whole = last == static_cast<size_t>(lanes);
-  for (int64_t k = 0; k < t.terms; ++k, y += t.y_term, x0 += t.x_term, x1 += t.x_term) {
-    const V a0 = hn::Set(d, *x0);
-    [[maybe_unused]] const V a1 = kRows > 1 ? hn::Set(d, *x1) : a0;
+  constexpr int64_t kAhead = 16;  // terms whose part of y is fetched into the cache early
+  for (int64_t k = 0; k < t.terms; ++k, y += t.y_term, x += t.x_term) {
     const auto load = [&](int v) HWY_ATTR {
       return v < kVectors - 1 || whole ? load_widened(d, y + v * lanes) : load_widened_n(d, y + v * lanes, last);
     };
-#define ONEWEIGHT_COLUMNS_STEP(v)                                       \
-  if constexpr (v < kVectors) {                                         \
-    const V b = load(v);                                                \
-    s0##v = hn::MulAdd(a0, b, s0##v);                                   \
-    if constexpr (kRows > 1) s1##v = hn::MulAdd(a1, b, s1##v);          \
+    const V b0 = load(0);
+    [[maybe_unused]] const V b1 = kVectors > 1 ? load(1) : b0, b2 = kVectors > 2 ? load(2) : b0, b3 = kVectors > 3 ? load(3) : b0;
+    for (int v = 0; v < kVectors; ++v) prefetch_later(y + kAhead * t.y_term + v * lanes);
+#define ONEWEIGHT_COLUMNS_STEP(r)                                       \
+  if constexpr (r < kRows) {                                            \
+    const V a = hn::Set(d, x[r * t.x_row]);                             \
+    s##r##0 = hn::MulAdd(a, b0, s##r##0);                               \
+    if constexpr (kVectors > 1) s##r##1 = hn::MulAdd(a, b1, s##r##1);   \
+    if constexpr (kVectors > 2) s##r##2 = hn::MulAdd(a, b2, s##r##2);   \
+    if constexpr (kVectors > 3) s##r##3 = hn::MulAdd(a, b3, s##r##3);   \
   }
-    ONEWEIGHT_COLUMNS_STEP(0) ONEWEIGHT_COLUMNS_STEP(1) ONEWEIGHT_COLUMNS_STEP(2) ONEWEIGHT_COLUMNS_STEP(3)
+    ONEWEIGHT_COLUMNS_ROWS(ONEWEIGHT_COLUMNS_STEP)
 #undef ONEWEIGHT_COLUMNS_STEP
   }
   float* to = t.out + n;
@@ -99,9 +105,12 @@ HWY_NOINLINE void product_columns(const ColumnsArgs<Y>& t, int64_t n, size_t las
     if (v < kVectors - 1 || whole) hn::StoreU(s##r##v, d, at);          \
     else hn::StoreN(s##r##v, d, at, last);                              \
   }
-  ONEWEIGHT_COLUMNS_STORE(0, 0) ONEWEIGHT_COLUMNS_STORE(0, 1) ONEWEIGHT_COLUMNS_STORE(0, 2) ONEWEIGHT_COLUMNS_STORE(0, 3)
-  ONEWEIGHT_COLUMNS_STORE(1, 0) ONEWEIGHT_COLUMNS_STORE(1, 1) ONEWEIGHT_COLUMNS_STORE(1, 2) ONEWEIGHT_COLUMNS_STORE(1, 3)
+#define ONEWEIGHT_COLUMNS_STORE_ROW(r) \
+  ONEWEIGHT_COLUMNS_STORE(r, 0) ONEWEIGHT_COLUMNS_STORE(r, 1) ONEWEIGHT_COLUMNS_STORE(r, 2) ONEWEIGHT_COLUMNS_STORE(r, 3)
+  ONEWEIGHT_COLUMNS_ROWS(ONEWEIGHT_COLUMNS_STORE_ROW)
+#undef ONEWEIGHT_COLUMNS_STORE_ROW
 #undef ONEWEIGHT_COLUMNS_STORE
+#undef ONEWEIGHT_COLUMNS_ROWS
 }
 
 template <int kRows, class Y>
@@ -137,6 +146,8 @@ void batch_matmul_float(const KernelArgs& args) {
       if (!g.adj_y) {
         ColumnsArgs<Y> t{x + at.x, g.x_row(), g.x_term(), y + at.y + first, g.channels, g.terms, count, to, g.channels};
         int64_t m = 0;
+        if constexpr (kTileRows > 6)  // registers enough
+          for (; m + 4 <= g.rows; m += 4, t.x += 4 * t.x_row, t.out += 4 * t.out_stride) run_columns<4>(t);
         for (; m + 2 <= g.rows; m += 2, t.x += 2 * t.x_row, t.out += 2 * t.out_stride) run_columns<2>(t);
         if (m < g.rows) run_columns<1>(t);
         for (m = 0; m < g.rows; ++m) finish_row(to + m * g.channels, count, nullptr, e);
