@@ -77,6 +77,6 @@ TEST_CASE("wrong boxes and limits", "[ops][non_max_suppression]") {
   check_refused(run({.most = 3, .constant = false, .declared = {2}}), ErrorCode::invalid_data, "is asked for 3 boxes, its output has room for 2");
   check_refused(run({.constant = false}), ErrorCode::unsupported, "needs the value of tensor 'most'");
   check_refused(run({.most = -1}), ErrorCode::invalid_model, "is asked for -1 boxes");
-  check_refused(run({.overlap = 2}), ErrorCode::invalid_data, "overlap 2 is not between 0 and 1");
+  check_refused(run({.overlap = std::nanf("")}), ErrorCode::invalid_data, "the overlap from which boxes are dropped is not a number");
   check_refused(run({.scores = {1, 2}}), ErrorCode::invalid_model, "are not boxes of four numbers with their scores");
 }

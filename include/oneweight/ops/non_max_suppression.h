@@ -73,8 +73,8 @@ void kernel(const KernelArgs& args) {
     return args.run->fail(ErrorCode::invalid_data, "is asked for %d boxes, its output has room for %lld", most, static_cast<long long>(p.most));
   const float limit = scalar(3), threshold = scalar(4);
   const float sigma = kSoft ? scalar(5) : 0;
-  if (!(limit >= 0 && limit <= 1)) return args.run->fail(ErrorCode::invalid_data, "overlap %g is not between 0 and 1", static_cast<double>(limit));
-  if (!(sigma >= 0)) return args.run->fail(ErrorCode::invalid_data, "sigma %g is negative", static_cast<double>(sigma));
+  if (limit != limit) return args.run->fail(ErrorCode::invalid_data, "the overlap from which boxes are dropped is not a number");
+  if (!(sigma >= 0)) return args.run->fail(ErrorCode::invalid_data, "sigma %g is not a number from 0 on", static_cast<double>(sigma));
   const float decay = sigma > 0 ? -0.5f / sigma : 0;
   auto* chosen = args.out<int32_t>(0);
   auto* scores = kSoft ? args.out<float>(1) : nullptr;
