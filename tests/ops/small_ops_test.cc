@@ -41,7 +41,8 @@ TEST_CASE("the same bytes as another type", "[ops][bitcast]") {
 TEST_CASE("shapes that broadcast", "[ops][broadcast_args]") {
   const auto run = [](const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
     ModelBuilder m;
-    const int x = m.tensor(TensorType::int64, {static_cast<int32_t>(a.size())}, "a"), z = m.tensor(TensorType::int64, {static_cast<int32_t>(b.size())}, "b");
+    const int x = m.tensor(TensorType::int64, {static_cast<int32_t>(a.size())}, "a"),
+              z = m.tensor(TensorType::int64, {static_cast<int32_t>(b.size())}, "b");
     const int y = m.tensor(TensorType::int64, {}, "y");
     m.op(BuiltinOperator::broadcast_args, {x, z}, {y});
     m.inputs({x, z}).outputs({y});
@@ -53,7 +54,8 @@ TEST_CASE("shapes that broadcast", "[ops][broadcast_args]") {
   check_refused(run({2, 3}, {3, 3}), ErrorCode::invalid_data, "extents 2 and 3 of axis 0 do not broadcast");
   // Constant shapes give a shape that is known before the run.
   ModelBuilder m;
-  const int a = m.tensor(TensorType::int32, {2}, "a").values<int32_t>({2, 1}), b = m.tensor(TensorType::int32, {1}, "b").values<int32_t>({3});
+  const int a = m.tensor(TensorType::int32, {2}, "a").values<int32_t>({2, 1}),
+            b = m.tensor(TensorType::int32, {1}, "b").values<int32_t>({3});
   const int s = m.tensor(TensorType::int32, {2}, "s"), x = m.tensor(TensorType::int8, {1}, "x"), y = m.tensor(TensorType::int8, {}, "y");
   m.op(BuiltinOperator::broadcast_args, {a, b}, {s});
   m.op(BuiltinOperator::broadcast_to, {x, s}, {y}).version(2);
@@ -74,7 +76,12 @@ TEST_CASE("channels by the squares of their neighbours", "[ops][local_response_n
   const auto run = [](const Shape& in, const std::vector<float>& x, int32_t radius, float bias, float alpha, float beta) {
     ModelBuilder m;
     const int input = m.tensor(TensorType::float32, dims(in), "x"), y = m.tensor(TensorType::float32, {}, "y");
-    m.op(BuiltinOperator::local_response_normalization, {input}, {y}).options(13).field(0, radius).field(1, bias).field(2, alpha).field(3, beta);
+    m.op(BuiltinOperator::local_response_normalization, {input}, {y})
+        .options(13)
+        .field(0, radius)
+        .field(1, bias)
+        .field(2, alpha)
+        .field(3, beta);
     m.inputs({input}).outputs({y});
     return run_on_targets(m, {bytes_of(x)});
   };
@@ -91,7 +98,8 @@ TEST_CASE("channels by the squares of their neighbours", "[ops][local_response_n
             const auto v = static_cast<double>(x[static_cast<size_t>(i - i % depth + k)]);
             sum += v * v;
           }
-          want.push_back(static_cast<float>(static_cast<double>(x[static_cast<size_t>(i)]) * std::pow(1.5 + 0.25 * sum, static_cast<double>(-beta))));
+          want.push_back(
+              static_cast<float>(static_cast<double>(x[static_cast<size_t>(i)]) * std::pow(1.5 + 0.25 * sum, static_cast<double>(-beta))));
         }
         check_values(run(in, x, radius, 1.5f, 0.25f, beta), in, want, 2e-6);
       }
@@ -108,7 +116,8 @@ TEST_CASE("hashes of items of all lengths", "[ops][lsh_projection]") {
     for (int k = 0; k < 12; ++k) seeds.push_back(0.25f * static_cast<float>(k) - 1);
     std::vector<uint8_t> items;
     for (int32_t i = 0; i < 3 * length; ++i) items.push_back(static_cast<uint8_t>(i * 29));
-    const int s = m.tensor(TensorType::float32, {3, 4}, "seeds").values(seeds), x = m.tensor(TensorType::uint8, {3, length}, "x"), y = m.tensor(TensorType::int32, {}, "y");
+    const int s = m.tensor(TensorType::float32, {3, 4}, "seeds").values(seeds), x = m.tensor(TensorType::uint8, {3, length}, "x"),
+              y = m.tensor(TensorType::int32, {}, "y");
     std::vector<float> values{0.5f, -2, 1.5f};
     values.resize(static_cast<size_t>(weights));
     const int w = dense ? -1 : int(m.tensor(TensorType::float32, {weights}, "w").values(values));

@@ -18,8 +18,8 @@ struct LshProjection {
     bool dense = false;
   };
   static bool accepts(const NodeTypes& t) {
-    return (t.input_count == 2 || t.input_count == 3) && t.in(0, TensorType::float32) && t.has_input[1] && tensor_type_bits(t.inputs[1]) >= 8 &&
-           (!t.has_input[2] || t.in(2, TensorType::float32)) && t.out(0, TensorType::int32);
+    return (t.input_count == 2 || t.input_count == 3) && t.in(0, TensorType::float32) && t.has_input[1] &&
+           tensor_type_bits(t.inputs[1]) >= 8 && (!t.has_input[2] || t.in(2, TensorType::float32)) && t.out(0, TensorType::int32);
   }
   static Status prepare(Preparation& p);
   static constexpr OpRow row = {
@@ -112,7 +112,8 @@ inline void lsh_projection_kernel(const KernelArgs& args) {
       if (p.dense) args.out<int32_t>(0)[hash * p.bits + bit] = sum > 0;
       signature = signature << 1 | (sum > 0 ? 1 : 0);
     }
-    if (!p.dense) args.out<int32_t>(0)[hash] = static_cast<int32_t>(static_cast<uint32_t>(signature + (static_cast<uint64_t>(hash) << p.bits)));
+    if (!p.dense)
+      args.out<int32_t>(0)[hash] = static_cast<int32_t>(static_cast<uint32_t>(signature + (static_cast<uint64_t>(hash) << p.bits)));
   }
 }
 
@@ -125,7 +126,8 @@ ONEWEIGHT_INLINE Status LshProjection::prepare(Preparation& p) {
     return p.invalid("weights %s do not fit %s", p.describe(p.input(2)).c_str(), p.describe(items).c_str());
   const int type = p.options().get<int8_t>(0, 0);
   if (type != 1 && type != 2) return p.error(ErrorCode::unsupported, "type %d is neither sparse (1) nor dense (2)", type);
-  if (seeds.shape[1] > 32) return p.invalid("%s gives %lld bits, more than 32", p.describe(seeds).c_str(), static_cast<long long>(seeds.shape[1]));
+  if (seeds.shape[1] > 32)
+    return p.invalid("%s gives %lld bits, more than 32", p.describe(seeds).c_str(), static_cast<long long>(seeds.shape[1]));
   Params* params = p.make_params<Params>();
   if (!params) return p.no_memory();
   params->hashes = seeds.shape[0], params->bits = seeds.shape[1], params->items = items.shape[0], params->dense = type == 2;

@@ -54,8 +54,8 @@ using Movement = OpSet<Reshape, Concatenation, Pad, PadV2, Squeeze, ExpandDims, 
                        GatherStored, Gather, GatherNd, ShapeOf, RankOf, Tile, BroadcastTo, ReverseV2, DepthToSpace, SpaceToDepth, Fill, Range,
                        ArgMax, ArgMin, SpaceToBatchNd, BatchToSpaceNd, MirrorPad, OneHot, TopKV2, DynamicUpdateSlice, ReverseSequence,
                        MatrixDiag, MatrixSetDiag, SparseToDense, ScatterNd, EmbeddingLookupStored, EmbeddingLookup, Densify, Bitcast,
-                       BroadcastArgs, Bucketize, Dilate, StablehloPad, EmbeddingLookupSparse, HashtableLookup, SegmentSum, UnsortedSegmentSum,
-                       UnsortedSegmentProd, UnsortedSegmentMax, UnsortedSegmentMin, StablehloGather, StablehloScatter, Unique,
+                       BroadcastArgs, Bucketize, Dilate, StablehloPad, EmbeddingLookupSparse, HashtableLookup, SegmentSum,
+                       UnsortedSegmentSum, UnsortedSegmentProd, UnsortedSegmentMax, UnsortedSegmentMin, StablehloGather, StablehloScatter, Unique,
                        RandomUniform, RandomStandardNormal, Multinomial, RngBitGenerator, LshProjection>;
 }  // namespace opset
 }  // namespace ONEWEIGHT_ABI
