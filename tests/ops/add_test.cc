@@ -123,3 +123,17 @@ TEST_CASE("operands that do not fit are refused with their shapes", "[ops][add][
   const std::vector<int8_t> b(4);
   check_refused(run_on_targets(binary_model<int8_t>(BuiltinOperator::mul, {4}, {4}), {bytes_of(b), bytes_of(b)}), ErrorCode::invalid_model, "0 scales");
 }
+
+TEST_CASE("int16 without scales is plain numbers", "[ops][add]") {
+  const auto run = [](BuiltinOperator code, int8_t activation) {
+    ModelBuilder m;
+    const int a = m.tensor(TensorType::int16, {3}, "a"), b = m.tensor(TensorType::int16, {3}, "b"), y = m.tensor(TensorType::int16, {3}, "y");
+    m.op(code, {a, b}, {y}).options(code == BuiltinOperator::add ? 11 : code == BuiltinOperator::sub ? 28 : 21).field<int8_t>(0, activation);
+    m.inputs({a, b}).outputs({y});
+    return run_on_targets(m, {bytes_of<int16_t>({30000, -7, 300}), bytes_of<int16_t>({30000, 5, 300})});
+  };
+  check_values<int16_t>(run(BuiltinOperator::add, 0), {3}, {-5536, -2, 600});
+  check_values<int16_t>(run(BuiltinOperator::sub, 0), {3}, {0, -12, 0});
+  check_values<int16_t>(run(BuiltinOperator::mul, 0), {3}, {-5888, -35, 24464});
+  check_values<int16_t>(run(BuiltinOperator::mul, 3), {3}, {0, 0, 6});
+}

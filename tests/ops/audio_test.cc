@@ -40,17 +40,22 @@ std::vector<uint8_t> flexbuffer_map(const std::vector<std::pair<std::string, dou
 std::vector<RunResult> spectrogram(const Shape& in, const std::vector<float>& x, double window, double stride, bool squared) {
   ModelBuilder m;
   const int input = m.tensor(TensorType::float32, dims(in), "x"), y = m.tensor(TensorType::float32, {}, "y");
-  m.custom_op("AudioSpectrogram", {input}, {y}).custom_options(flexbuffer_map({{"magnitude_squared", squared}, {"stride", stride}, {"window_size", window}}));
+  m.custom_op("AudioSpectrogram", {input}, {y})
+      .custom_options(flexbuffer_map({{"magnitude_squared", squared}, {"stride", stride}, {"window_size", window}}));
   m.inputs({input}).outputs({y});
   return run_on_targets(m, {bytes_of(x)});
 }
 
-std::vector<RunResult> mfcc(const Shape& in, const std::vector<float>& x, int32_t rate, double filters, double coefficients, double low, double high) {
+std::vector<RunResult> mfcc(const Shape& in, const std::vector<float>& x, int32_t rate, double filters, double coefficients, double low,
+                            double high) {
   ModelBuilder m;
   const int input = m.tensor(TensorType::float32, dims(in), "x"), r = m.tensor(TensorType::int32, {1}, "rate").values<int32_t>({rate}),
             y = m.tensor(TensorType::float32, {}, "y");
-  m.custom_op("Mfcc", {input, r}, {y}).custom_options(flexbuffer_map({{"dct_coefficient_count", coefficients}, {"filterbank_channel_count", filters},
-                                                                      {"lower_frequency_limit", low}, {"upper_frequency_limit", high}}));
+  m.custom_op("Mfcc", {input, r}, {y})
+      .custom_options(flexbuffer_map({{"dct_coefficient_count", coefficients},
+                                      {"filterbank_channel_count", filters},
+                                      {"lower_frequency_limit", low},
+                                      {"upper_frequency_limit", high}}));
   m.inputs({input}).outputs({y});
   return run_on_targets(m, {bytes_of(x)});
 }
@@ -59,8 +64,8 @@ std::vector<RunResult> mfcc(const Shape& in, const std::vector<float>& x, int32_
 
 TEST_CASE("windowed Fourier transforms of frames", "[ops][audio_spectrogram]") {
   Random random(1);
-  for (const auto& [window, stride, channels, squared] : std::vector<std::tuple<int64_t, int64_t, int64_t, bool>>{
-           {32, 8, 1, true}, {20, 7, 2, false}, {2, 1, 1, false}, {33, 40, 3, true}}) {
+  for (const auto& [window, stride, channels, squared] :
+       std::vector<std::tuple<int64_t, int64_t, int64_t, bool>>{{32, 8, 1, true}, {20, 7, 2, false}, {2, 1, 1, false}, {33, 40, 3, true}}) {
     const Shape in{75, channels};
     const auto x = random.values<float>(in.elements());
     int64_t n = 2;
@@ -81,8 +86,10 @@ TEST_CASE("windowed Fourier transforms of frames", "[ops][audio_spectrogram]") {
     check_values(spectrogram(in, x, static_cast<double>(window), static_cast<double>(stride), squared), out, want, 1e-6);
   }
   check_values<float>(spectrogram({5, 2}, std::vector<float>(10), 8, 2, true), {2, 0, 5}, {});
-  check_refused(spectrogram({5, 1}, std::vector<float>(5), 1, 2, true), ErrorCode::invalid_model, "window_size 1 and stride 2 are not valid");
-  check_refused(spectrogram({5, 1}, std::vector<float>(5), 4, 0, true), ErrorCode::invalid_model, "window_size 4 and stride 0 are not valid");
+  check_refused(spectrogram({5, 1}, std::vector<float>(5), 1, 2, true), ErrorCode::invalid_model,
+                "window_size 1 and stride 2 are not valid");
+  check_refused(spectrogram({5, 1}, std::vector<float>(5), 4, 0, true), ErrorCode::invalid_model,
+                "window_size 4 and stride 0 are not valid");
   check_refused(spectrogram({5}, std::vector<float>(5), 4, 1, true), ErrorCode::invalid_model, "has rank 1, not 2 to 2");
 }
 
@@ -104,13 +111,15 @@ TEST_CASE("cepstral coefficients of mel filters", "[ops][mfcc]") {
       if (f > high) continue;
       for (int k = 0; k < filters; ++k) {
         const double distance = std::fabs(mel(f) - (mel(low) + width * (k + 1))) / width;
-        if (distance < 1) sums[static_cast<size_t>(k)] += (1 - distance) * std::sqrt(static_cast<double>(x[static_cast<size_t>(frame * 65 + i)]));
+        if (distance < 1)
+          sums[static_cast<size_t>(k)] += (1 - distance) * std::sqrt(static_cast<double>(x[static_cast<size_t>(frame * 65 + i)]));
       }
     }
     for (int c = 0; c < coefficients; ++c) {
       double sum = 0;
       for (int k = 0; k < filters; ++k)
-        sum += std::sqrt(2.0 / filters) * std::cos(std::numbers::pi / filters * c * (k + 0.5)) * std::log(std::max(sums[static_cast<size_t>(k)], 1e-12));
+        sum += std::sqrt(2.0 / filters) * std::cos(std::numbers::pi / filters * c * (k + 0.5)) *
+               std::log(std::max(sums[static_cast<size_t>(k)], 1e-12));
       want.push_back(static_cast<float>(sum));
     }
   }

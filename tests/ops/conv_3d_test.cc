@@ -16,7 +16,12 @@ struct Conv {
 OptionsSpec options_of(const Conv& c) {
   ModelBuilder m;
   auto op = m.op(BuiltinOperator::conv_3d, {}, {});
-  op.options(98).field<int8_t>(0, c.padding).field(1, c.strides[0]).field(2, c.strides[2]).field(3, c.strides[1]).field<int8_t>(4, c.activation);
+  op.options(98)
+      .field<int8_t>(0, c.padding)
+      .field(1, c.strides[0])
+      .field(2, c.strides[2])
+      .field(3, c.strides[1])
+      .field<int8_t>(4, c.activation);
   op.field(5, c.dilations[0]).field(6, c.dilations[2]).field(7, c.dilations[1]);
   return op.spec().options;
 }
@@ -25,7 +30,9 @@ void place(const Conv& c, int axis, int64_t in, int64_t* out, int64_t* pad) {
   *out = c.padding == 0 ? (in + stride - 1) / stride : (in - reach) / stride + 1;
   *pad = c.padding == 0 ? std::max<int64_t>((*out - 1) * stride + reach - in, 0) / 2 : 0;
 }
-double activate(int8_t activation, double x) { return activation == 1 ? std::max(x, 0.0) : activation == 3 ? std::min(std::max(x, 0.0), 6.0) : x; }
+double activate(int8_t activation, double x) {
+  return activation == 1 ? std::max(x, 0.0) : activation == 3 ? std::min(std::max(x, 0.0), 6.0) : x;
+}
 
 void check_conv(const Conv& c, bool half_weights) {
   Random random(3);
@@ -49,7 +56,9 @@ void check_conv(const Conv& c, bool half_weights) {
         from[i + 1] = at[i + 1] * c.strides[i] - pad[i] + k[i] * c.dilations[i];
         inside = inside && from[i + 1] >= 0 && from[i + 1] < c.in[static_cast<int>(i) + 1];
       }
-      if (inside) sum += static_cast<double>(x[static_cast<size_t>(ravel(c.in, from))]) * static_cast<double>(w[static_cast<size_t>(f * channels + at[4])]);
+      if (inside)
+        sum += static_cast<double>(x[static_cast<size_t>(ravel(c.in, from))]) *
+               static_cast<double>(w[static_cast<size_t>(f * channels + at[4])]);
     }
     want.push_back(static_cast<float>(activate(c.activation, sum)));
   }
@@ -97,12 +106,15 @@ void check_transpose(const Conv& c, const Shape& out) {
         to[a + 1] = from[a + 1] * c.strides[a] - pad[a] + k[a] * c.dilations[a];
         inside = inside && to[a + 1] >= 0 && to[a + 1] < out[static_cast<int>(a) + 1];
       }
-      if (inside) sums[static_cast<size_t>(ravel(out, to))] += static_cast<double>(x[static_cast<size_t>(i)]) * static_cast<double>(w[static_cast<size_t>(f)]);
+      if (inside)
+        sums[static_cast<size_t>(ravel(out, to))] +=
+            static_cast<double>(x[static_cast<size_t>(i)]) * static_cast<double>(w[static_cast<size_t>(f)]);
     }
   }
   std::vector<float> want;
   for (size_t i = 0; i < sums.size(); ++i)
-    want.push_back(static_cast<float>(activate(c.activation, sums[i] + (c.bias ? static_cast<double>(b[i % static_cast<size_t>(channels)]) : 0))));
+    want.push_back(
+        static_cast<float>(activate(c.activation, sums[i] + (c.bias ? static_cast<double>(b[i % static_cast<size_t>(channels)]) : 0))));
   check_values(transpose(c, dims(out), x, w, b), out, want, 1e-5);
 }
 
@@ -114,15 +126,19 @@ TEST_CASE("windows in three dimensions", "[ops][conv_3d]") {
       check_conv({.in = {1, 3, 4, 5, 2}, .filter = {2, 2, 2, 2, channels}}, half_weights);
       check_conv({.in = {2, 3, 3, 9, 3}, .filter = {1, 2, 3, 3, channels}, .padding = 1, .activation = 1}, half_weights);
     }
-    check_conv({.in = {2, 5, 6, 7, 3}, .filter = {2, 3, 2, 3, 5}, .activation = 3, .strides = {2, 1, 3}, .dilations = {1, 2, 1}}, half_weights);
-    check_conv({.in = {1, 5, 6, 11, 1}, .filter = {2, 2, 3, 1, 4}, .padding = 1, .strides = {1, 2, 1}, .dilations = {2, 1, 3}, .bias = false}, half_weights);
+    check_conv({.in = {2, 5, 6, 7, 3}, .filter = {2, 3, 2, 3, 5}, .activation = 3, .strides = {2, 1, 3}, .dilations = {1, 2, 1}},
+               half_weights);
+    check_conv(
+        {.in = {1, 5, 6, 11, 1}, .filter = {2, 2, 3, 1, 4}, .padding = 1, .strides = {1, 2, 1}, .dilations = {2, 1, 3}, .bias = false},
+        half_weights);
   }
 }
 
 TEST_CASE("transposed windows in three dimensions", "[ops][conv_3d_transpose]") {
   for (const int64_t channels : {1, 2, 9, 33}) {
     check_transpose({.in = {1, 2, 3, 3, channels}, .filter = {2, 2, 2, 3, channels}, .padding = 1, .strides = {2, 2, 2}}, {1, 4, 6, 6, 3});
-    check_transpose({.in = {2, 2, 2, 3, channels}, .filter = {3, 3, 2, 9, channels}, .activation = 1, .strides = {2, 1, 3}, .bias = false}, {2, 4, 2, 8, 9});
+    check_transpose({.in = {2, 2, 2, 3, channels}, .filter = {3, 3, 2, 9, channels}, .activation = 1, .strides = {2, 1, 3}, .bias = false},
+                    {2, 4, 2, 8, 9});
   }
   check_transpose({.in = {1, 3, 3, 2, 2}, .filter = {2, 2, 1, 4, 2}, .padding = 1, .dilations = {2, 1, 1}}, {1, 5, 4, 2, 4});
 }
@@ -139,11 +155,13 @@ TEST_CASE("filters, shapes and options that do not fit", "[ops][conv_3d]") {
     m.inputs({x}).outputs({y});
     return run_on_targets(m, {bytes_of(std::vector<float>(static_cast<size_t>(in.elements())))});
   };
-  check_refused(conv({1, 2, 2, 2, 3}, {1, 1, 1, 2, 4}, 1, 4), ErrorCode::invalid_model, "filter tensor 'w' float32 [1, 1, 1, 2, 4] does not fit input");
+  check_refused(conv({1, 2, 2, 2, 3}, {1, 1, 1, 2, 4}, 1, 4), ErrorCode::invalid_model,
+                "filter tensor 'w' float32 [1, 1, 1, 2, 4] does not fit input");
   check_refused(conv({1, 2, 2, 2, 2}, {1, 1, 1, 2, 4}, 0, 4), ErrorCode::invalid_model, "stride 0 along the height is not valid");
   check_refused(conv({1, 2, 2, 2, 2}, {1, 1, 1, 2, 4}, 1, 3), ErrorCode::invalid_model, "must have 4 elements");
   check_refused(conv({1, 2, 2, 2}, {1, 1, 1, 2, 4}, 1, 4), ErrorCode::invalid_model, "has rank 4, not 5 to 5");
   const Conv c{.in = {1, 1, 1, 1, 1}, .filter = {1, 1, 1, 1, 1}, .bias = false};
-  check_refused(transpose(c, {1, 3, 1, 1, 1}, {1}, {1}, {}), ErrorCode::invalid_model, "depth 3 of its output does not fit the 1 of its input");
+  check_refused(transpose(c, {1, 3, 1, 1, 1}, {1}, {1}, {}), ErrorCode::invalid_model,
+                "depth 3 of its output does not fit the 1 of its input");
   check_refused(transpose(c, {1, 1, 1, 1, 2}, {1}, {1}, {}), ErrorCode::invalid_model, "do not fit input tensor 'x'");
 }

@@ -50,7 +50,7 @@ TEST_CASE("the best boxes apart, zeros behind them", "[ops][non_max_suppression]
   check_values<int32_t>(run({.most = 0}), {}, {0}, 0, 1);
   check_values<int32_t>(run({.most = 6, .overlap = 1}), {6}, {3, 0, 1, 2, 4, 5}, 0, 0);
   check_values<int32_t>(run({.most = 6, .overlap = 0}), {6}, {3, 0, 0, 0, 0, 0}, 0, 0);  // even boxes apart reach an overlap of 0
-  const auto best = run({.most = 4, .score = 0.6f});  // above it
+  const auto best = run({.most = 4, .score = 0.6f});                                     // above it
   check_values<int32_t>(best, {4}, {3, 0, 0, 0}, 0, 0);
   check_values<int32_t>(best, {}, {2}, 0, 1);
   check_values<int32_t>(run({.scores = {0.5f, std::nanf(""), 0.5f, 0.5f, 0.5f, 0.5f}, .most = 6}), {6}, {0, 3, 5, 0, 0, 0}, 0, 0);
@@ -65,18 +65,20 @@ TEST_CASE("scores that decay", "[ops][non_max_suppression]") {
   const auto soft = run({.most = 6, .overlap = 1, .score = 0, .sigma = 0.5f});
   const double near = 0.9 / 1.1, far = 0.8 / 1.2;
   check_values<int32_t>(soft, {6}, {3, 0, 1, 5, 4, 2}, 0, 0);
-  check_values<float>(soft, {6},
-                      {0.95f, 0.9f, static_cast<float>(0.75 * std::exp(-near * near)), 0.3f, static_cast<float>(0.5 * std::exp(-near * near)),
-                       static_cast<float>(0.6 * std::exp(-near * near) * std::exp(-far * far))},
-                      1e-5, 1);
+  check_values<float>(
+      soft, {6},
+      {0.95f, 0.9f, static_cast<float>(0.75 * std::exp(-near * near)), 0.3f, static_cast<float>(0.5 * std::exp(-near * near)),
+       static_cast<float>(0.6 * std::exp(-near * near) * std::exp(-far * far))},
+      1e-5, 1);
   check_values<int32_t>(soft, {}, {6}, 0, 2);
 }
 
 TEST_CASE("wrong boxes and limits", "[ops][non_max_suppression]") {
   check_values<int32_t>(run({.most = 2, .constant = false, .declared = {2}}), {2}, {3, 0}, 0, 0);
-  check_refused(run({.most = 3, .constant = false, .declared = {2}}), ErrorCode::invalid_data, "is asked for 3 boxes, its output has room for 2");
+  check_refused(run({.most = 3, .constant = false, .declared = {2}}), ErrorCode::invalid_data,
+                "is asked for 3 boxes, its output has room for 2");
   check_refused(run({.constant = false}), ErrorCode::unsupported, "needs the value of tensor 'most'");
   check_refused(run({.most = -1}), ErrorCode::invalid_model, "is asked for -1 boxes");
-  check_refused(run({.overlap = 2}), ErrorCode::invalid_data, "overlap 2 is not between 0 and 1");
+  check_refused(run({.overlap = std::nanf("")}), ErrorCode::invalid_data, "the overlap from which boxes are dropped is not a number");
   check_refused(run({.scores = {1, 2}}), ErrorCode::invalid_model, "are not boxes of four numbers with their scores");
 }

@@ -19,7 +19,8 @@ std::shared_ptr<const Plan> plan_of(const ModelBuilder& m) {
 }
 ModelBuilder fill_model(BuiltinOperator code, const std::vector<int32_t>& shape, int64_t seed, int64_t seed_2) {
   ModelBuilder m;
-  const int s = m.tensor(TensorType::int32, {static_cast<int32_t>(shape.size())}, "shape").values(shape), y = m.tensor(TensorType::float32, {}, "y");
+  const int s = m.tensor(TensorType::int32, {static_cast<int32_t>(shape.size())}, "shape").values(shape),
+            y = m.tensor(TensorType::float32, {}, "y");
   m.op(code, {s}, {y}).options(119).field(0, seed).field(1, seed_2);
   m.outputs({y});
   return m;
@@ -39,8 +40,10 @@ ModelBuilder draw_model(const Shape& logits, const std::vector<int32_t>& count, 
   if (constant) n.values(count);
   const int number = n;
   m.op(BuiltinOperator::multinomial, {x, number}, {y}).options(119).field<int64_t>(0, 7);
-  if (constant) m.inputs({x});
-  else m.inputs({x, number});
+  if (constant)
+    m.inputs({x});
+  else
+    m.inputs({x, number});
   m.outputs({y});
   return m;
 }
@@ -88,11 +91,13 @@ TEST_CASE("classes by their log-probabilities", "[ops][random]") {
     CHECK(counts[2] == 0);
     CHECK(std::all_of(drawn.begin() + 2000, drawn.end(), [](int64_t c) { return c == 1; }));
   }
-  check_refused(run_on_targets(draw_model({1, 2}, {3}, true, {}), {bytes_of<float>({never, never})}), ErrorCode::invalid_data, "row 0 has no class of finite probability");
+  check_refused(run_on_targets(draw_model({1, 2}, {3}, true, {}), {bytes_of<float>({never, never})}), ErrorCode::invalid_data,
+                "row 0 has no class of finite probability");
   check_refused(run_on_targets(draw_model({2, 0}, {3}, true, {}), {{}}), ErrorCode::invalid_model, "has no classes");
-  check_refused(run_on_targets(draw_model({1, 2}, {-3}, true, {}), {bytes_of<float>({1, 2})}), ErrorCode::invalid_model, "is asked for -3 elements");
-  check_refused(run_on_targets(draw_model({1, 2}, {3}, false, {1, 4}), {bytes_of<float>({1, 2}), bytes_of<int32_t>({3})}), ErrorCode::invalid_data,
-                "is asked for 3 elements along axis 0, its output has 4");
-  check_refused(run_on_targets(draw_model({1, 2}, {3}, false, {}), {bytes_of<float>({1, 2}), bytes_of<int32_t>({3})}), ErrorCode::unsupported,
-                "needs the values of tensor 'count'");
+  check_refused(run_on_targets(draw_model({1, 2}, {-3}, true, {}), {bytes_of<float>({1, 2})}), ErrorCode::invalid_model,
+                "is asked for -3 elements");
+  check_refused(run_on_targets(draw_model({1, 2}, {3}, false, {1, 4}), {bytes_of<float>({1, 2}), bytes_of<int32_t>({3})}),
+                ErrorCode::invalid_data, "is asked for 3 elements along axis 0, its output has 4");
+  check_refused(run_on_targets(draw_model({1, 2}, {3}, false, {}), {bytes_of<float>({1, 2}), bytes_of<int32_t>({3})}),
+                ErrorCode::unsupported, "needs the values of tensor 'count'");
 }

@@ -7,8 +7,9 @@ using namespace oneweight::testing;
 namespace {
 
 template <class T>
-std::vector<RunResult> segments(BuiltinOperator code, const Shape& data, const std::vector<T>& x, const Shape& at, const std::vector<int32_t>& ids,
-                                std::vector<int32_t> told = {}, bool constant_ids = true, std::vector<int32_t> declared = {}) {
+std::vector<RunResult> segments(BuiltinOperator code, const Shape& data, const std::vector<T>& x, const Shape& at,
+                                const std::vector<int32_t>& ids, std::vector<int32_t> told = {}, bool constant_ids = true,
+                                std::vector<int32_t> declared = {}) {
   ModelBuilder m;
   const int input = m.tensor(tensor_type_of<T>, dims(data), "x"), y = m.tensor(tensor_type_of<T>, std::move(declared), "y");
   auto i = m.tensor(TensorType::int32, dims(at), "ids");
@@ -17,8 +18,10 @@ std::vector<RunResult> segments(BuiltinOperator code, const Shape& data, const s
   std::vector<int32_t> inputs{input, which};
   if (!told.empty()) inputs.push_back(m.tensor(TensorType::int32, {}, "number").values(told));
   m.op(code, inputs, {y});
-  if (constant_ids) m.inputs({input});
-  else m.inputs({input, which});
+  if (constant_ids)
+    m.inputs({input});
+  else
+    m.inputs({input, which});
   m.outputs({y});
   std::vector<std::vector<uint8_t>> values{bytes_of(x)};
   if (!constant_ids) values.push_back(bytes_of(ids));
@@ -30,29 +33,34 @@ std::vector<RunResult> unique(const std::vector<T>& x, std::vector<int32_t> decl
   ModelBuilder m;
   auto input = m.tensor(tensor_type_of<T>, {static_cast<int32_t>(x.size())}, "x");
   if (constant) input.values(x);
-  const int from = input, y = m.tensor(tensor_type_of<T>, std::move(declared), "y"), i = m.tensor(places, {static_cast<int32_t>(x.size())}, "places");
+  const int from = input, y = m.tensor(tensor_type_of<T>, std::move(declared), "y"),
+            i = m.tensor(places, {static_cast<int32_t>(x.size())}, "places");
   m.op(BuiltinOperator::unique, {from}, {y, i}).options(80);
   m.outputs({y, i});
   if (!constant) m.inputs({from});
   return run_on_targets(m, constant ? std::vector<std::vector<uint8_t>>{} : std::vector<std::vector<uint8_t>>{bytes_of(x)});
 }
 
-std::vector<RunResult> sparse(int8_t combiner, const std::vector<int32_t>& ids, const std::vector<int32_t>& indices, const std::vector<int32_t>& dense,
-                              const std::vector<float>& weights, bool constant = true, std::vector<int32_t> declared = {}) {
+std::vector<RunResult> sparse(int8_t combiner, const std::vector<int32_t>& ids, const std::vector<int32_t>& indices,
+                              const std::vector<int32_t>& dense, const std::vector<float>& weights, bool constant = true,
+                              std::vector<int32_t> declared = {}) {
   const auto n = static_cast<int32_t>(ids.size()), rank = static_cast<int32_t>(dense.size());
   ModelBuilder m;
   const int i = m.tensor(TensorType::int32, {n}, "ids"), at = m.tensor(TensorType::int32, {n, rank}, "indices");
   auto shape = m.tensor(TensorType::int32, {rank}, "dense");
   if (constant) shape.values(dense);
-  const int s = shape, w = m.tensor(TensorType::float32, {n}, "weights"), t = m.tensor(TensorType::float32, {3, 2}, "table").values<float>({1, 2, 10, 20, 100, 200});
+  const int s = shape, w = m.tensor(TensorType::float32, {n}, "weights"),
+            t = m.tensor(TensorType::float32, {3, 2}, "table").values<float>({1, 2, 10, 20, 100, 200});
   const int y = m.tensor(TensorType::float32, std::move(declared), "y");
   m.op(BuiltinOperator::embedding_lookup_sparse, {i, at, s, w, t}, {y}).options(20).field(0, combiner);
   m.outputs({y});
   std::vector<std::vector<uint8_t>> values{bytes_of(ids), bytes_of(indices)};
   if (!constant) values.push_back(bytes_of(dense));
   values.push_back(bytes_of(weights));
-  if (constant) m.inputs({i, at, w});
-  else m.inputs({i, at, s, w});
+  if (constant)
+    m.inputs({i, at, w});
+  else
+    m.inputs({i, at, s, w});
   return run_on_targets(m, values);
 }
 
@@ -70,8 +78,10 @@ TEST_CASE("sums over rising ids", "[ops][segments]") {
   check_refused(computed({-1, 0, 0, 0}, 1), ErrorCode::invalid_data, "ids must rise from 0");
   check_refused(computed({0, 1, 1, 1}, 3), ErrorCode::invalid_data, "its ids make 2 segments, its output has 3");
   check_refused(computed({0, 1, 2, 2}, 2), ErrorCode::invalid_data, "outside the 2 segments");
-  check_refused(segments<int32_t>(BuiltinOperator::segment_sum, {4, 2}, x, {4}, {0, 0, 0, 9}), ErrorCode::invalid_model, "its last id is 9");
-  check_refused(segments<int32_t>(BuiltinOperator::segment_sum, {4, 2}, x, {3}, {0, 0, 0}), ErrorCode::invalid_model, "ids tensor 'ids' int32 [3] do not fit");
+  check_refused(segments<int32_t>(BuiltinOperator::segment_sum, {4, 2}, x, {4}, {0, 0, 0, 9}), ErrorCode::invalid_model,
+                "its last id is 9");
+  check_refused(segments<int32_t>(BuiltinOperator::segment_sum, {4, 2}, x, {3}, {0, 0, 0}), ErrorCode::invalid_model,
+                "ids tensor 'ids' int32 [3] do not fit");
 }
 
 TEST_CASE("segments in any order", "[ops][segments]") {
@@ -82,9 +92,12 @@ TEST_CASE("segments in any order", "[ops][segments]") {
   check_values<float>(segments(BuiltinOperator::unsorted_segment_prod, {3, 2}, x, {3}, ids, {3}, false), {3, 2}, {1, 1, 1, 1, 5, -12});
   check_values<float>(segments(BuiltinOperator::unsorted_segment_max, {3, 2}, x, {3}, ids, {3}), {3, 2}, {low, low, low, low, 5, 2});
   check_values<float>(segments(BuiltinOperator::unsorted_segment_min, {3, 2}, x, {3}, ids, {3}), {3, 2}, {-low, -low, -low, -low, 1, -6});
-  check_values<int32_t>(segments<int32_t>(BuiltinOperator::unsorted_segment_prod, {3}, {1 << 20, 1 << 13, 3}, {3}, {0, 0, 1}, {2}), {2}, {0, 3});
-  check_values<int32_t>(segments<int32_t>(BuiltinOperator::unsorted_segment_sum, {2, 2}, {1, 2, 3, 4}, {2, 2}, {1, 0, 1, 1}, {2}), {2}, {2, 8});
-  check_refused(segments(BuiltinOperator::unsorted_segment_sum, {3, 2}, x, {3}, {0, 3, 1}, {3}), ErrorCode::invalid_data, "id 3 (number 1) is outside the 3 segments");
+  check_values<int32_t>(segments<int32_t>(BuiltinOperator::unsorted_segment_prod, {3}, {1 << 20, 1 << 13, 3}, {3}, {0, 0, 1}, {2}), {2},
+                        {0, 3});
+  check_values<int32_t>(segments<int32_t>(BuiltinOperator::unsorted_segment_sum, {2, 2}, {1, 2, 3, 4}, {2, 2}, {1, 0, 1, 1}, {2}), {2},
+                        {2, 8});
+  check_refused(segments(BuiltinOperator::unsorted_segment_sum, {3, 2}, x, {3}, {0, 3, 1}, {3}), ErrorCode::invalid_data,
+                "id 3 (number 1) is outside the 3 segments");
   check_refused(segments(BuiltinOperator::unsorted_segment_sum, {3, 2}, x, {3}, ids, {-3}), ErrorCode::invalid_model, "makes -3 segments");
 }
 
@@ -112,7 +125,8 @@ TEST_CASE("different elements in their order", "[ops][unique]") {
   check_values(results, {static_cast<int64_t>(want.size())}, want, 0, 0);
   check_values(results, {3000}, places, 0, 1);
   check_refused(unique<int32_t>({1, 2, 3}, {2}, false, TensorType::int32), ErrorCode::invalid_data, "more than the 2 different elements");
-  check_refused(unique<int32_t>({1, 1, 1}, {2}, false, TensorType::int32), ErrorCode::invalid_data, "has 1 different elements, its output 2");
+  check_refused(unique<int32_t>({1, 1, 1}, {2}, false, TensorType::int32), ErrorCode::invalid_data,
+                "has 1 different elements, its output 2");
   check_refused(unique<int32_t>({1, 1, 1}, {}, false, TensorType::int32), ErrorCode::unsupported, "depends on the values of tensor 'x'");
 }
 
@@ -141,6 +155,7 @@ TEST_CASE("weighted sums of table rows", "[ops][embedding_lookup_sparse]") {
   check_values<float>(sparse(2, ids, at, {3, 4}, weights, false, {3, 2}), {3, 2}, {150.5f / root, 301 / root, 0, 0, 10, 20}, 1e-6);
   check_refused(sparse(0, {0, 3, 1}, at, {3, 4}, weights), ErrorCode::invalid_data, "id 3 (number 1) is outside the table of 3 entries");
   check_refused(sparse(0, ids, at, {2, 4}, weights), ErrorCode::invalid_data, "coordinate 2 of entry 2 is outside the 2 of axis 0");
-  check_refused(sparse(0, ids, at, {3, 4}, weights, false, {4, 2}), ErrorCode::invalid_data, "extent 3 of axis 0 of its dense shape is not the 4");
+  check_refused(sparse(0, ids, at, {3, 4}, weights, false, {4, 2}), ErrorCode::invalid_data,
+                "extent 3 of axis 0 of its dense shape is not the 4");
   check_refused(sparse(3, ids, at, {3, 4}, weights), ErrorCode::invalid_model, "combiner 3 is not known");
 }

@@ -1,4 +1,4 @@
-// BITCAST, BROADCAST_ARGS, BUCKETIZE and LOCAL_RESPONSE_NORMALIZATION.
+// BITCAST, BROADCAST_ARGS, BUCKETIZE, LOCAL_RESPONSE_NORMALIZATION and LSH_PROJECTION.
 #include <bit>
 
 #include "tests/support/run_operator.h"
@@ -41,7 +41,8 @@ TEST_CASE("the same bytes as another type", "[ops][bitcast]") {
 TEST_CASE("shapes that broadcast", "[ops][broadcast_args]") {
   const auto run = [](const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
     ModelBuilder m;
-    const int x = m.tensor(TensorType::int64, {static_cast<int32_t>(a.size())}, "a"), z = m.tensor(TensorType::int64, {static_cast<int32_t>(b.size())}, "b");
+    const int x = m.tensor(TensorType::int64, {static_cast<int32_t>(a.size())}, "a"),
+              z = m.tensor(TensorType::int64, {static_cast<int32_t>(b.size())}, "b");
     const int y = m.tensor(TensorType::int64, {}, "y");
     m.op(BuiltinOperator::broadcast_args, {x, z}, {y});
     m.inputs({x, z}).outputs({y});
@@ -53,7 +54,8 @@ TEST_CASE("shapes that broadcast", "[ops][broadcast_args]") {
   check_refused(run({2, 3}, {3, 3}), ErrorCode::invalid_data, "extents 2 and 3 of axis 0 do not broadcast");
   // Constant shapes give a shape that is known before the run.
   ModelBuilder m;
-  const int a = m.tensor(TensorType::int32, {2}, "a").values<int32_t>({2, 1}), b = m.tensor(TensorType::int32, {1}, "b").values<int32_t>({3});
+  const int a = m.tensor(TensorType::int32, {2}, "a").values<int32_t>({2, 1}),
+            b = m.tensor(TensorType::int32, {1}, "b").values<int32_t>({3});
   const int s = m.tensor(TensorType::int32, {2}, "s"), x = m.tensor(TensorType::int8, {1}, "x"), y = m.tensor(TensorType::int8, {}, "y");
   m.op(BuiltinOperator::broadcast_args, {a, b}, {s});
   m.op(BuiltinOperator::broadcast_to, {x, s}, {y}).version(2);
@@ -74,7 +76,12 @@ TEST_CASE("channels by the squares of their neighbours", "[ops][local_response_n
   const auto run = [](const Shape& in, const std::vector<float>& x, int32_t radius, float bias, float alpha, float beta) {
     ModelBuilder m;
     const int input = m.tensor(TensorType::float32, dims(in), "x"), y = m.tensor(TensorType::float32, {}, "y");
-    m.op(BuiltinOperator::local_response_normalization, {input}, {y}).options(13).field(0, radius).field(1, bias).field(2, alpha).field(3, beta);
+    m.op(BuiltinOperator::local_response_normalization, {input}, {y})
+        .options(13)
+        .field(0, radius)
+        .field(1, bias)
+        .field(2, alpha)
+        .field(3, beta);
     m.inputs({input}).outputs({y});
     return run_on_targets(m, {bytes_of(x)});
   };
@@ -91,11 +98,47 @@ TEST_CASE("channels by the squares of their neighbours", "[ops][local_response_n
             const auto v = static_cast<double>(x[static_cast<size_t>(i - i % depth + k)]);
             sum += v * v;
           }
-          want.push_back(static_cast<float>(static_cast<double>(x[static_cast<size_t>(i)]) * std::pow(1.5 + 0.25 * sum, static_cast<double>(-beta))));
+          want.push_back(
+              static_cast<float>(static_cast<double>(x[static_cast<size_t>(i)]) * std::pow(1.5 + 0.25 * sum, static_cast<double>(-beta))));
         }
         check_values(run(in, x, radius, 1.5f, 0.25f, beta), in, want, 2e-6);
       }
     }
   }
   check_refused(run({1, 2}, {1, 2}, -1, 1, 1, 1), ErrorCode::invalid_model, "radius -1 is negative");
+}
+
+// Wanted bits and numbers: made with FarmHash's own fingerprints.
+TEST_CASE("hashes of items of all lengths", "[ops][lsh_projection]") {
+  const auto run = [](int32_t length, bool dense, int32_t weights = 3, int8_t type = 0) {
+    ModelBuilder m;
+    std::vector<float> seeds;
+    for (int k = 0; k < 12; ++k) seeds.push_back(0.25f * static_cast<float>(k) - 1);
+    std::vector<uint8_t> items;
+    for (int32_t i = 0; i < 3 * length; ++i) items.push_back(static_cast<uint8_t>(i * 29));
+    const int s = m.tensor(TensorType::float32, {3, 4}, "seeds").values(seeds), x = m.tensor(TensorType::uint8, {3, length}, "x"),
+              y = m.tensor(TensorType::int32, {}, "y");
+    std::vector<float> values{0.5f, -2, 1.5f};
+    values.resize(static_cast<size_t>(weights));
+    const int w = dense ? -1 : int(m.tensor(TensorType::float32, {weights}, "w").values(values));
+    m.op(BuiltinOperator::lsh_projection, {s, x, w}, {y}).options(2).field<int8_t>(0, type ? type : dense ? 2 : 1);
+    m.inputs({x}).outputs({y});
+    return run_on_targets(m, {items});
+  };
+  const struct {
+    int32_t length;
+    std::vector<int32_t> dense, sparse;
+  } wanted[] = {{1, {0, 1, 1, 1, 1, 1, 0, 1, 1, 0, 0, 0}, {0, 21, 44}},   {4, {0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0}, {6, 25, 47}},
+                {5, {0, 1, 1, 0, 1, 0, 1, 1, 0, 1, 1, 1}, {9, 28, 33}},   {12, {0, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 0}, {7, 26, 43}},
+                {13, {0, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0}, {11, 16, 45}}, {28, {0, 0, 1, 1, 1, 0, 1, 0, 0, 1, 0, 1}, {9, 28, 42}},
+                {29, {0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0}, {8, 19, 32}},  {60, {1, 1, 0, 0, 1, 1, 0, 1, 0, 0, 0, 0}, {6, 31, 36}},
+                {61, {1, 1, 1, 0, 1, 1, 0, 0, 0, 1, 0, 0}, {8, 22, 40}},  {124, {0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 1}, {6, 17, 33}},
+                {125, {1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 0, 0}, {7, 21, 42}}, {300, {0, 0, 1, 0, 1, 1, 1, 0, 0, 0, 1, 1}, {11, 28, 39}}};
+  for (const auto& w : wanted) {
+    INFO("items of " << w.length << " bytes");
+    check_values(run(w.length, true), {12}, w.dense);
+    check_values(run(w.length, false), {3}, w.sparse);
+  }
+  check_refused(run(4, false, 2), ErrorCode::invalid_model, "weights tensor 'w' float32 [2] do not fit");
+  check_refused(run(4, true, 3, 5), ErrorCode::unsupported, "type 5 is neither sparse (1) nor dense (2)");
 }

@@ -11,7 +11,8 @@ template <class T>
 std::vector<RunResult> binary(BuiltinOperator code, const std::vector<T>& a, const std::vector<T>& b, int32_t second = 0) {
   ModelBuilder m;
   const auto n = static_cast<int32_t>(a.size());
-  const int x = m.tensor(tensor_type_of<T>, {n}, "a"), z = m.tensor(tensor_type_of<T>, {second ? second : n}, "b"), y = m.tensor(tensor_type_of<T>, {}, "y");
+  const int x = m.tensor(tensor_type_of<T>, {n}, "a"), z = m.tensor(tensor_type_of<T>, {second ? second : n}, "b"),
+            y = m.tensor(tensor_type_of<T>, {}, "y");
   m.op(code, {x, z}, {y});
   m.inputs({x, z}).outputs({y});
   std::vector<T> wide = b;
@@ -100,7 +101,13 @@ void check_windows(BuiltinOperator body, const Shape& in, const Windows& w, T fi
   const int y = m.tensor(tensor_type_of<T>, {}, "y");
   if (stablehlo) {
     m.op(BuiltinOperator::stablehlo_reduce_window, {input, f}, {y})
-        .options_2(13).vector(0, w.window).vector(1, w.strides).vector(2, w.gaps).vector(3, w.dilations).vector(4, w.margins).template field<int32_t>(5, 1);
+        .options_2(13)
+        .vector(0, w.window)
+        .vector(1, w.strides)
+        .vector(2, w.gaps)
+        .vector(3, w.dilations)
+        .vector(4, w.margins)
+        .template field<int32_t>(5, 1);
   } else {
     std::vector<int32_t> inputs{input, f};
     for (const auto* list : {&w.window, &w.strides, &w.dilations})
@@ -120,14 +127,18 @@ TEST_CASE("plain arithmetic on equal shapes", "[ops][stablehlo]") {
   check_values<int8_t>(binary<int8_t>(BuiltinOperator::stablehlo_add, {100, -3}, {100, 1}), {2}, {-56, -2});
   check_values<int64_t>(binary<int64_t>(BuiltinOperator::stablehlo_multiply, {int64_t{1} << 62, -3}, {6, 5}), {2},
                         {static_cast<int64_t>(uint64_t{1} << 63), -15});
-  check_values<float>(binary<float>(BuiltinOperator::stablehlo_maximum, {1, kNaN, 3, -0.5f}, {2, 1, kNaN, -1}), {4}, {2, kNaN, kNaN, -0.5f});
+  check_values<float>(binary<float>(BuiltinOperator::stablehlo_maximum, {1, kNaN, 3, -0.5f}, {2, 1, kNaN, -1}), {4},
+                      {2, kNaN, kNaN, -0.5f});
   check_values<uint32_t>(binary<uint32_t>(BuiltinOperator::stablehlo_minimum, {1, 4000000000u}, {2, 7}), {2}, {1, 7});
   check_values<int32_t>(binary<int32_t>(BuiltinOperator::stablehlo_and, {-1, 12}, {5, 10}), {2}, {5, 8});
-  check_values<int8_t>(binary<int8_t>(BuiltinOperator::stablehlo_shift_left, {36, 11, 31, -1, 5}, {0, 2, 3, 8, -1}), {5}, {36, 44, -8, 0, 0});
-  const auto halves = binary<half>(BuiltinOperator::stablehlo_multiply, {float_to_half(1.5f), float_to_half(-2)}, {float_to_half(3), float_to_half(0.25f)});
+  check_values<int8_t>(binary<int8_t>(BuiltinOperator::stablehlo_shift_left, {36, 11, 31, -1, 5}, {0, 2, 3, 8, -1}), {5},
+                       {36, 44, -8, 0, 0});
+  const auto halves =
+      binary<half>(BuiltinOperator::stablehlo_multiply, {float_to_half(1.5f), float_to_half(-2)}, {float_to_half(3), float_to_half(0.25f)});
   for (const RunResult& r : halves) CHECK(half_to_float(r.values<half>()[0]) == 4.5f);
   ModelBuilder m;
-  const int a = m.tensor(TensorType::boolean, {4}), b = m.tensor(TensorType::boolean, {4}), y = m.tensor(TensorType::boolean, {}), z = m.tensor(TensorType::boolean, {});
+  const int a = m.tensor(TensorType::boolean, {4}), b = m.tensor(TensorType::boolean, {4}), y = m.tensor(TensorType::boolean, {}),
+            z = m.tensor(TensorType::boolean, {});
   m.op(BuiltinOperator::stablehlo_add, {a, b}, {y});
   m.op(BuiltinOperator::stablehlo_and, {a, b}, {z});
   m.inputs({a, b}).outputs({y, z});
@@ -144,14 +155,16 @@ TEST_CASE("margins, crops and gaps", "[ops][stablehlo]") {
   check_pad<int64_t>({4}, {-2}, {-2}, {3});
   check_pad<float>({2, 1, 5}, {0, -1, -20}, {0, 3, 30}, {1, 0, 2});
   check_pad<int32_t>({0, 2}, {1, 0}, {1, 0}, {4, 0});
-  check_refused(pad<float>({2}, {1, 2}, {-1}, {-2}, {0}), ErrorCode::invalid_model, "crops axis 0 of tensor 'x' float32 [2] to -1 elements");
+  check_refused(pad<float>({2}, {1, 2}, {-1}, {-2}, {0}), ErrorCode::invalid_model,
+                "crops axis 0 of tensor 'x' float32 [2] to -1 elements");
   check_refused(pad<float>({2}, {1, 2}, {0}, {0}, {-1}), ErrorCode::invalid_model, "gaps of -1 along axis 0");
   check_refused(pad<float>({2}, {1, 2}, {0, 0}, {0}, {0}), ErrorCode::invalid_model, "its option 0 has 2 numbers");
   check_refused(pad<float>({2}, {1, 2}, {int64_t{1} << 62}, {0}, {0}), ErrorCode::invalid_model, "is not valid");
 
   const auto dilate = [](const std::vector<int32_t>& by) {
     ModelBuilder m;
-    const int x = m.tensor(TensorType::int16, {2, 3}, "x"), d = m.tensor(TensorType::int32, {static_cast<int32_t>(by.size())}, "by").values(by);
+    const int x = m.tensor(TensorType::int16, {2, 3}, "x"),
+              d = m.tensor(TensorType::int32, {static_cast<int32_t>(by.size())}, "by").values(by);
     const int fill = m.tensor(TensorType::int16, {}, "fill").values<int16_t>({7}), y = m.tensor(TensorType::int16, {}, "y");
     m.op(BuiltinOperator::dilate, {x, d, fill}, {y}).options_2(18);
     m.inputs({x}).outputs({y});
@@ -170,14 +183,16 @@ TEST_CASE("windows reduced by a function", "[ops][reduce_window]") {
   const auto product = [](auto a, auto b) { return static_cast<decltype(a)>(a * b); };
   check_windows<float>(BuiltinOperator::stablehlo_add, {4, 5}, {{2, 2}, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}}, 0.0f, sum);
   check_windows<int32_t>(BuiltinOperator::add, {4, 5}, {{2, 3}, {2, 1}, {2, 1}, {1, 2}, {1, 0, 2, -1}}, 3, sum);
-  check_windows<int8_t>(BuiltinOperator::stablehlo_maximum, {3, 2, 7}, {{1, 2, 3}, {1, 1, 2}, {1, 1, 1}, {1, 1, 1}, {0, 0, 1, 1, -1, 0}}, int8_t{-128}, most);
+  check_windows<int8_t>(BuiltinOperator::stablehlo_maximum, {3, 2, 7}, {{1, 2, 3}, {1, 1, 2}, {1, 1, 1}, {1, 1, 1}, {0, 0, 1, 1, -1, 0}},
+                        int8_t{-128}, most);
   check_windows<int64_t>(BuiltinOperator::stablehlo_minimum, {9}, {{4}, {3}, {1}, {2}, {0, 0}}, int64_t{1} << 40, least);
   check_windows<float>(BuiltinOperator::mul, {4, 4}, {{2, 2}, {1, 2}, {1, 1}, {1, 1}, {0, 0, 0, 0}}, 1.0f, product, false);
   check_windows<float>(BuiltinOperator::maximum, {4, 5}, {{2, 2}, {1, 2}, {1, 1}, {2, 1}, {0, 0, 0, 0}}, -9.0f, most, false);
   check_windows<int16_t>(BuiltinOperator::minimum, {5}, {{3}, {1}, {1}, {1}, {0, 0}}, int16_t{0}, least, false);
   const auto refused = [](std::vector<int64_t> window, BuiltinOperator body) {
     ModelBuilder m;
-    const int x = m.tensor(TensorType::float32, {4}, "x"), f = m.tensor(TensorType::float32, {}, "f").values<float>({0}), y = m.tensor(TensorType::float32, {});
+    const int x = m.tensor(TensorType::float32, {4}, "x"), f = m.tensor(TensorType::float32, {}, "f").values<float>({0}),
+              y = m.tensor(TensorType::float32, {});
     m.op(BuiltinOperator::stablehlo_reduce_window, {x, f}, {y}).options_2(13).vector(0, window).field<int32_t>(5, 1);
     m.inputs({x}).outputs({y});
     add_body(&m, TensorType::float32, body);
@@ -190,23 +205,36 @@ TEST_CASE("windows reduced by a function", "[ops][reduce_window]") {
 
 namespace {
 std::vector<RunResult> gather(const Shape& in, const Shape& at, const std::vector<int32_t>& indices, const std::vector<int64_t>& offsets,
-                              const std::vector<int64_t>& collapsed, const std::vector<int64_t>& map, int64_t vector_axis, const std::vector<int64_t>& sizes) {
+                              const std::vector<int64_t>& collapsed, const std::vector<int64_t>& map, int64_t vector_axis,
+                              const std::vector<int64_t>& sizes) {
   ModelBuilder m;
   std::vector<int16_t> x;
   for (int16_t i = 0; i < in.elements(); ++i) x.push_back(i);
-  const int input = m.tensor(TensorType::int16, dims(in), "x"), i = m.tensor(TensorType::int32, dims(at), "indices"), y = m.tensor(TensorType::int16, {}, "y");
+  const int input = m.tensor(TensorType::int16, dims(in), "x"), i = m.tensor(TensorType::int32, dims(at), "indices"),
+            y = m.tensor(TensorType::int16, {}, "y");
   m.op(BuiltinOperator::stablehlo_gather, {input, i}, {y})
-      .options_2(16).vector(0, offsets).vector(1, collapsed).vector(2, map).field(3, vector_axis).vector(4, sizes);
+      .options_2(16)
+      .vector(0, offsets)
+      .vector(1, collapsed)
+      .vector(2, map)
+      .field(3, vector_axis)
+      .vector(4, sizes);
   m.inputs({input, i}).outputs({y});
   return run_on_targets(m, {bytes_of(x), bytes_of(indices)});
 }
-std::vector<RunResult> scatter(BuiltinOperator body, bool replace, const Shape& updates, const std::vector<int32_t>& values, const std::vector<int64_t>& windows,
-                               const std::vector<int64_t>& inserted) {
+std::vector<RunResult> scatter(BuiltinOperator body, bool replace, const Shape& updates, const std::vector<int32_t>& values,
+                               const std::vector<int64_t>& windows, const std::vector<int64_t>& inserted) {
   ModelBuilder m;
-  const int input = m.tensor(TensorType::int32, {4, 2}, "x"), i = m.tensor(TensorType::int64, {3, 1}, "indices"), u = m.tensor(TensorType::int32, dims(updates), "updates");
+  const int input = m.tensor(TensorType::int32, {4, 2}, "x"), i = m.tensor(TensorType::int64, {3, 1}, "indices"),
+            u = m.tensor(TensorType::int32, dims(updates), "updates");
   const int y = m.tensor(TensorType::int32, {}, "y");
   m.op(BuiltinOperator::stablehlo_scatter, {input, i, u}, {y})
-      .options_2(7).vector(1, windows).vector(2, inserted).vector(3, std::vector<int64_t>{0}).field<int64_t>(4, 1).field<int32_t>(6, 1);
+      .options_2(7)
+      .vector(1, windows)
+      .vector(2, inserted)
+      .vector(3, std::vector<int64_t>{0})
+      .field<int64_t>(4, 1)
+      .field<int32_t>(6, 1);
   m.inputs({input, i, u}).outputs({y});
   add_body(&m, TensorType::int32, body, replace);
   return run_on_targets(m, {bytes_of<int32_t>({1, 2, 3, 4, 5, 6, 7, 8}), bytes_of<int64_t>({2, 0, 2}), bytes_of(values)});
@@ -220,7 +248,8 @@ TEST_CASE("blocks at clamped indices", "[ops][stablehlo_gather]") {
   check_values<int16_t>(gather({3, 4}, {2, 2}, {2, 9, 0, 1}, {0, 1}, {}, {1, 0}, 0, {2, 2}), {2, 2, 2}, {2, 6, 3, 7, 6, 10, 7, 11});
   check_values<int16_t>(gather({3, 4}, {0, 1}, {}, {1}, {0}, {0}, 1, {1, 4}), {0, 4}, {});
   check_refused(gather({3, 4}, {2, 1}, {0, 2}, {1}, {0}, {0}, 1, {2, 4}), ErrorCode::invalid_model, "slice size 2 of axis 0 does not fit");
-  check_refused(gather({3, 4}, {2, 1}, {0, 2}, {1}, {0}, {0, 1}, 1, {1, 4}), ErrorCode::invalid_model, "index vectors of 1 elements for 2 axes");
+  check_refused(gather({3, 4}, {2, 1}, {0, 2}, {1}, {0}, {0, 1}, 1, {1, 4}), ErrorCode::invalid_model,
+                "index vectors of 1 elements for 2 axes");
   check_refused(gather({3, 4}, {2, 1}, {0, 2}, {1}, {7}, {0}, 1, {1, 4}), ErrorCode::invalid_model, "collapsed axis 7 is not valid");
   check_refused(gather({3, 4}, {2, 1}, {0, 2}, {5}, {0}, {0}, 1, {1, 4}), ErrorCode::invalid_model, "window axis 5 is not valid");
   check_refused(gather({3, 4}, {2, 1}, {0, 2}, {1}, {0}, {0}, 4, {1, 4}), ErrorCode::invalid_model, "index axis 4 is outside of");
@@ -232,7 +261,8 @@ TEST_CASE("blocks joined to an operand", "[ops][stablehlo_scatter]") {
   check_values<int32_t>(scatter(BuiltinOperator::maximum, false, {3, 2}, u, {1}, {0}), {4, 2}, {30, 40, 3, 4, 50, 20, 7, 8});
   check_values<int32_t>(scatter(BuiltinOperator::add, true, {3, 2}, u, {1}, {0}), {4, 2}, {30, 40, 3, 4, 50, -60, 7, 8});
   // Windows of three rows: those of indices 2 reach outside.
-  check_values<int32_t>(scatter(BuiltinOperator::stablehlo_add, false, {3, 3, 1}, {1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 2}, {}), {4, 2}, {5, 2, 8, 4, 19, 6, 17, 8});
+  check_values<int32_t>(scatter(BuiltinOperator::stablehlo_add, false, {3, 3, 1}, {1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 2}, {}), {4, 2},
+                        {5, 2, 8, 4, 19, 6, 17, 8});
   check_refused(scatter(BuiltinOperator::sub, false, {3, 2}, u, {1}, {0}), ErrorCode::unsupported, "is not one known operator");
   check_refused(scatter(BuiltinOperator::add, false, {2, 3}, u, {1}, {0}), ErrorCode::invalid_model, "do not fit");
 }
@@ -240,12 +270,14 @@ TEST_CASE("blocks joined to an operand", "[ops][stablehlo_scatter]") {
 TEST_CASE("calls of subgraphs", "[ops][stablehlo_case]") {
   for (const auto& [index, want] : std::vector<std::pair<int32_t, float>>{{0, 5}, {1, 6}, {7, 6}, {-1, 6}}) {
     ModelBuilder m;
-    const int i = m.tensor(TensorType::int32, {}, "i"), x = m.tensor(TensorType::float32, {1}, "x"), y = m.tensor(TensorType::float32, {}, "y");
+    const int i = m.tensor(TensorType::int32, {}, "i"), x = m.tensor(TensorType::float32, {1}, "x"),
+              y = m.tensor(TensorType::float32, {}, "y");
     m.op(BuiltinOperator::stablehlo_case, {i, x}, {y}).options_2(23).vector(0, std::vector<int32_t>{1, 2});
     m.inputs({i, x}).outputs({y});
     for (const BuiltinOperator code : {BuiltinOperator::add, BuiltinOperator::mul}) {
       m.add_subgraph("branch");
-      const int a = m.tensor(TensorType::float32, {1}, "a"), c = m.tensor(TensorType::float32, {1}, "c").values<float>({code == BuiltinOperator::add ? 2.0f : 2.0f});
+      const int a = m.tensor(TensorType::float32, {1}, "a"),
+                c = m.tensor(TensorType::float32, {1}, "c").values<float>({code == BuiltinOperator::add ? 2.0f : 2.0f});
       const int s = m.tensor(TensorType::float32, {1}, "s");
       m.op(code, {a, c}, {s});
       m.inputs({a}).outputs({s});
@@ -253,11 +285,13 @@ TEST_CASE("calls of subgraphs", "[ops][stablehlo_case]") {
     check_values<float>(run_on_targets(m, {bytes_of<int32_t>({index}), bytes_of<float>({3})}), {1}, {want});
   }
   ModelBuilder m;
-  const int a = m.tensor(TensorType::float32, {2}, "a"), b = m.tensor(TensorType::float32, {2}, "b"), y = m.tensor(TensorType::float32, {}, "y");
+  const int a = m.tensor(TensorType::float32, {2}, "a"), b = m.tensor(TensorType::float32, {2}, "b"),
+            y = m.tensor(TensorType::float32, {}, "y");
   m.op(BuiltinOperator::stablehlo_composite, {a, b}, {y}).options_2(21).text(0, "my.sum").field<int32_t>(1, 1);
   m.inputs({a, b}).outputs({y});
   m.add_subgraph("decomposition");
-  const int c = m.tensor(TensorType::float32, {2}, "c"), d = m.tensor(TensorType::float32, {2}, "d"), s = m.tensor(TensorType::float32, {2}, "s");
+  const int c = m.tensor(TensorType::float32, {2}, "c"), d = m.tensor(TensorType::float32, {2}, "d"),
+            s = m.tensor(TensorType::float32, {2}, "s");
   m.op(BuiltinOperator::add, {c, d}, {s});
   m.inputs({c, d}).outputs({s});
   check_values<float>(run_on_targets(m, {bytes_of<float>({1, 2}), bytes_of<float>({10, 20})}), {2}, {11, 22});
@@ -266,8 +300,8 @@ TEST_CASE("calls of subgraphs", "[ops][stablehlo_case]") {
 TEST_CASE("random bits of a key and a counter", "[ops][rng_bit_generator]") {
   const auto run = [](int8_t algorithm, const std::vector<uint64_t>& state, int32_t count) {
     ModelBuilder m;
-    const int s = m.tensor(TensorType::uint64, {static_cast<int32_t>(state.size())}, "state"), next = m.tensor(TensorType::uint64, {}, "next"),
-              y = m.tensor(TensorType::uint32, {count}, "y");
+    const int s = m.tensor(TensorType::uint64, {static_cast<int32_t>(state.size())}, "state"),
+              next = m.tensor(TensorType::uint64, {}, "next"), y = m.tensor(TensorType::uint32, {count}, "y");
     m.op(BuiltinOperator::stablehlo_rng_bit_generator, {s}, {next, y}).options_2(19).field(0, algorithm);
     m.inputs({s}).outputs({next, y});
     return run_on_targets(m, {bytes_of(state)});

@@ -1,5 +1,5 @@
 // ADD, SUB and MUL with numpy broadcasting to rank 8 and a fused activation (none, relu, relu6, relu_n1_to_1).
-// Float, half (in float), int32 and int64 (wrapping), complex64; int8, uint8, int16 bit-exact with TFLite's reference
+// Float, half (in float), int32, int64 and int16 without scales (wrapping), complex64; int8, uint8, int16 bit-exact with TFLite's reference
 // kernels: for sums both operands are scaled by 2^20 (int16: 2^15) over twice the larger scale, added, and
 // scaled to the output; for products (q1 - z1)(q2 - z2) is scaled once. NaN passes the activation. In place where
 // an operand has the output's shape.
@@ -174,7 +174,7 @@ HWY_AFTER_NAMESPACE();
 namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
 
-// Types that are rarely hot, in plain loops. T: half, int32_t, int64_t, uint32_t, std::complex<float>.
+// Types that are rarely hot, in plain loops. T: half, int16_t, int32_t, int64_t, uint32_t, std::complex<float>.
 template <SumKind kKind, class T>
 void sum_plain_kernel(const KernelArgs& args) {
   const auto& p = args.params<SumParams>();
@@ -244,7 +244,13 @@ Status Sum2<kKind>::prepare(Preparation& p) {
       return {};
     case TensorType::int8: return prepare_quantized_sum<kKind, int8_t>(p, params, bounds, ONEWEIGHT_KERNEL(p.target(), sum_quantized_kernel<kKind, int8_t>));
     case TensorType::uint8: return prepare_quantized_sum<kKind, uint8_t>(p, params, bounds, ONEWEIGHT_KERNEL(p.target(), sum_quantized_kernel<kKind, uint8_t>));
-    case TensorType::int16: return prepare_quantized_sum<kKind, int16_t>(p, params, bounds, ONEWEIGHT_KERNEL(p.target(), sum_quantized_kernel<kKind, int16_t>));
+    case TensorType::int16:
+      if (!p.input(0).quantized() && !p.input(1).quantized() && !p.output(0).quantized()) {  // plain numbers
+        integer_bounds(std::numeric_limits<int16_t>::min(), std::numeric_limits<int16_t>::max());
+        p.set_kernel(&sum_plain_kernel<kKind, int16_t>, rows);
+        return {};
+      }
+      return prepare_quantized_sum<kKind, int16_t>(p, params, bounds, ONEWEIGHT_KERNEL(p.target(), sum_quantized_kernel<kKind, int16_t>));
     case TensorType::float16: p.set_kernel(&sum_plain_kernel<kKind, half>, rows); return {};
     case TensorType::int32:
       integer_bounds(std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max());

@@ -52,7 +52,9 @@ inline void audio_spectrogram_kernel(const KernelArgs& args) {
     const int64_t channel = row / p.frames, frame = row % p.frames;
     int64_t place = 0;  // i with its bits reversed
     for (int64_t i = 0; i < p.length; ++i) {
-      re[place] = i < p.window ? p.weights[i] * static_cast<double>(Preparation::load<float>(args.in<std::byte>(0), (frame * p.stride + i) * p.channels + channel)) : 0;
+      re[place] = i < p.window ? p.weights[i] * static_cast<double>(Preparation::load<float>(args.in<std::byte>(0),
+                                                                                             (frame * p.stride + i) * p.channels + channel))
+                               : 0;
       im[place] = 0;
       int64_t bit = p.length / 2;
       for (; bit > 0 && (place & bit); bit /= 2) place ^= bit;
@@ -78,7 +80,8 @@ ONEWEIGHT_INLINE Status AudioSpectrogram::prepare(Preparation& p) {
   params->window = options.get_int("window_size", 0), params->stride = options.get_int("stride", 0);
   params->squared = options.get_bool("magnitude_squared", false);
   if (params->window < 2 || params->window > (1 << 20) || params->stride < 1)
-    return p.invalid("window_size %lld and stride %lld are not valid", static_cast<long long>(params->window), static_cast<long long>(params->stride));
+    return p.invalid("window_size %lld and stride %lld are not valid", static_cast<long long>(params->window),
+                     static_cast<long long>(params->stride));
   params->length = 2;
   while (params->length < params->window) params->length *= 2;
   params->channels = input.shape[1];
@@ -88,7 +91,8 @@ ONEWEIGHT_INLINE Status AudioSpectrogram::prepare(Preparation& p) {
   double* turns = p.derived<double>(params->length);
   if (!weights || !turns) return p.no_memory();
   constexpr double kTurn = 6.283185307179586476925;
-  for (int64_t i = 0; i < params->window; ++i) weights[i] = 0.5 - 0.5 * std::cos(kTurn * static_cast<double>(i) / static_cast<double>(params->window));
+  for (int64_t i = 0; i < params->window; ++i)
+    weights[i] = 0.5 - 0.5 * std::cos(kTurn * static_cast<double>(i) / static_cast<double>(params->window));
   for (int64_t k = 0; k < params->length / 2; ++k) {
     const double angle = kTurn * static_cast<double>(k) / static_cast<double>(params->length);
     turns[2 * k] = std::cos(angle), turns[2 * k + 1] = -std::sin(angle);

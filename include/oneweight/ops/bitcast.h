@@ -15,8 +15,7 @@ struct Bitcast {
            tensor_type_bits(t.outputs[0]) >= 8;
   }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {
-      .code = BuiltinOperator::bitcast, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {.code = BuiltinOperator::bitcast, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS

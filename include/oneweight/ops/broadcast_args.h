@@ -18,8 +18,7 @@ struct BroadcastArgs {
            (t.in(0, TensorType::int32) || t.in(0, TensorType::int64));
   }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {
-      .code = BuiltinOperator::broadcast_args, .types = "int32, int64", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {.code = BuiltinOperator::broadcast_args, .types = "int32, int64", .accepts = &accepts, .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS

@@ -37,8 +37,10 @@ void bucketize_kernel(const KernelArgs& args) {
     int64_t first = 0, last = p.count;  // the first boundary above the value
     while (first < last) {
       const int64_t middle = (first + last) / 2;
-      if (value < static_cast<Compared>(p.boundaries[middle])) last = middle;
-      else first = middle + 1;
+      if (value < static_cast<Compared>(p.boundaries[middle]))
+        last = middle;
+      else
+        first = middle + 1;
     }
     args.out<int32_t>(0)[i] = static_cast<int32_t>(first);
   }

@@ -21,7 +21,7 @@ struct Conv3DAxis {
 struct Conv3DParams {
   Conv3DAxis axes[3];  // depth, height, width
   int64_t in_channels = 1, channels = 1;
-  int64_t lines = 0;   // rows
+  int64_t lines = 0;       // rows
   int data = 0, bias = 2;  // input numbers; -1: no bias
   FusedActivation activation;
 };
@@ -41,8 +41,10 @@ struct Conv3DBy {
                                 .prepare = &prepare,
                                 .stored_inputs = sizeof(W) == 2 ? 1u << 1 : 0u};
 };
-template <class W> using Conv3D = Conv3DBy<false, W>;
-template <class W> using Conv3DTranspose = Conv3DBy<true, W>;
+template <class W>
+using Conv3D = Conv3DBy<false, W>;
+template <class W>
+using Conv3DTranspose = Conv3DBy<true, W>;
 
 }  // namespace ONEWEIGHT_ABI
 }  // namespace oneweight
@@ -56,10 +58,10 @@ template <class W> using Conv3DTranspose = Conv3DBy<true, W>;
 #define ONEWEIGHT_OPS_CONV_3D_TARGET
 #endif
 
+#include "hwy/highway.h"
 #include "oneweight/simd/half-inl.h"
 #include "oneweight/simd/math-inl.h"
 #include "oneweight/simd/targets.h"
-#include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace oneweight {
@@ -124,11 +126,11 @@ HWY_INLINE void conv_3d_tile(const KernelArgs& args, const Conv3DParams& p, int6
           const V w0 = load_weights_3d(d, weights, width0);
           [[maybe_unused]] V w1 = w0;
           if constexpr (kTwo) w1 = load_weights_3d(d, weights + n, left);
-#define ONEWEIGHT_CONV_3D_STEP(i)                                     \
-  if constexpr (i < kPixels) {                                        \
-    const V a = hn::Set(d, Preparation::load<float>(from##i, c));     \
-    s##i = hn::MulAdd(a, w0, s##i);                                   \
-    if constexpr (kTwo) t##i = hn::MulAdd(a, w1, t##i);               \
+#define ONEWEIGHT_CONV_3D_STEP(i)                                 \
+  if constexpr (i < kPixels) {                                    \
+    const V a = hn::Set(d, Preparation::load<float>(from##i, c)); \
+    s##i = hn::MulAdd(a, w0, s##i);                               \
+    if constexpr (kTwo) t##i = hn::MulAdd(a, w1, t##i);           \
   }
           ONEWEIGHT_CONV_3D_PIXELS(ONEWEIGHT_CONV_3D_STEP)
 #undef ONEWEIGHT_CONV_3D_STEP
@@ -138,9 +140,9 @@ HWY_INLINE void conv_3d_tile(const KernelArgs& args, const Conv3DParams& p, int6
   }
   const V low = hn::Set(d, p.activation.low), high = hn::Set(d, p.activation.high);
   out += channel;
-#define ONEWEIGHT_CONV_3D_STORE(i)                                                                   \
-  if constexpr (i < kPixels) {                                                                       \
-    hn::StoreN(clamp_keep_nan(d, s##i, low, high), d, out + i * p.channels, width0);                 \
+#define ONEWEIGHT_CONV_3D_STORE(i)                                                                         \
+  if constexpr (i < kPixels) {                                                                             \
+    hn::StoreN(clamp_keep_nan(d, s##i, low, high), d, out + i * p.channels, width0);                       \
     if constexpr (kTwo) hn::StoreN(clamp_keep_nan(d, t##i, low, high), d, out + i * p.channels + n, left); \
   }
   ONEWEIGHT_CONV_3D_PIXELS(ONEWEIGHT_CONV_3D_STORE)
@@ -164,10 +166,14 @@ void conv_3d_float(const KernelArgs& args) {
         const int64_t rest = p.channels - c;
         const bool two = rest > n;
         const auto left = static_cast<size_t>(std::min(two ? rest - n : rest, n));
-        if (pixels == 4 && two) conv_3d_tile<4, true, W>(args, p, batch, z, y, x, c, left, out);
-        else if (pixels == 4) conv_3d_tile<4, false, W>(args, p, batch, z, y, x, c, left, out);
-        else if (two) conv_3d_tile<1, true, W>(args, p, batch, z, y, x, c, left, out);
-        else conv_3d_tile<1, false, W>(args, p, batch, z, y, x, c, left, out);
+        if (pixels == 4 && two)
+          conv_3d_tile<4, true, W>(args, p, batch, z, y, x, c, left, out);
+        else if (pixels == 4)
+          conv_3d_tile<4, false, W>(args, p, batch, z, y, x, c, left, out);
+        else if (two)
+          conv_3d_tile<1, true, W>(args, p, batch, z, y, x, c, left, out);
+        else
+          conv_3d_tile<1, false, W>(args, p, batch, z, y, x, c, left, out);
         c += two ? 2 * n : n;
       }
       x += pixels;
@@ -177,8 +183,8 @@ void conv_3d_float(const KernelArgs& args) {
 
 // Four output channels, or one, of one pixel of a transposed convolution: the taps that reach it, gathered.
 template <bool kFour, class W>
-HWY_INLINE void conv_3d_transpose_pixel(const KernelArgs& args, const Conv3DParams& p, int64_t batch, int64_t z, int64_t y, int64_t x, int64_t channel,
-                                        float* out) {
+HWY_INLINE void conv_3d_transpose_pixel(const KernelArgs& args, const Conv3DParams& p, int64_t batch, int64_t z, int64_t y, int64_t x,
+                                        int64_t channel, float* out) {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
   const auto n = static_cast<int64_t>(hn::Lanes(d));
@@ -257,7 +263,8 @@ Status Conv3DBy<kTranspose, W>::prepare(Preparation& p) {
   ONEWEIGHT_RETURN_IF_ERROR(check_dense(p, filter));
   Conv3DParams* params = p.make_params<Conv3DParams>();
   if (!params) return p.no_memory();
-  params->data = kTranspose ? 2 : 0, params->bias = p.has_input(params->data + (kTranspose ? 1 : 2)) ? params->data + (kTranspose ? 1 : 2) : -1;
+  params->data = kTranspose ? 2 : 0,
+  params->bias = p.has_input(params->data + (kTranspose ? 1 : 2)) ? params->data + (kTranspose ? 1 : 2) : -1;
   params->in_channels = filter.shape[kTranspose ? 4 : 3], params->channels = filter.shape[kTranspose ? 3 : 4];
   if (params->in_channels != input.shape[4] || params->channels <= 0 || params->in_channels <= 0)
     return p.invalid("filter %s does not fit input %s", p.describe(filter).c_str(), p.describe(input).c_str());
@@ -267,8 +274,8 @@ Status Conv3DBy<kTranspose, W>::prepare(Preparation& p) {
   if (kTranspose) {
     ONEWEIGHT_RETURN_IF_ERROR(p.constant_ints(0, &wanted));
     if (wanted.size() != 5 || wanted[0] != input.shape[0] || wanted[4] != params->channels)
-      return p.invalid("the shape of its output has %zu numbers that do not fit input %s and filter %s", wanted.size(), p.describe(input).c_str(),
-                       p.describe(filter).c_str());
+      return p.invalid("the shape of its output has %zu numbers that do not fit input %s and filter %s", wanted.size(),
+                       p.describe(input).c_str(), p.describe(filter).c_str());
   }
   const auto padding = p.options().get<int8_t>(0, 0);
   constexpr const char* names[3] = {"depth", "height", "width"};
@@ -283,7 +290,8 @@ Status Conv3DBy<kTranspose, W>::prepare(Preparation& p) {
     ONEWEIGHT_RETURN_IF_ERROR(place_windows(p, names[i], padding, from, a.kernel, a.stride, a.dilation, &a.out, &a.pad));
     if (kTranspose) {
       if (a.out != a.in)
-        return p.invalid("%s %lld of its output does not fit the %lld of its input", names[i], static_cast<long long>(from), static_cast<long long>(a.in));
+        return p.invalid("%s %lld of its output does not fit the %lld of its input", names[i], static_cast<long long>(from),
+                         static_cast<long long>(a.in));
       a.out = from;
     }
     shape.push_back(a.out);

@@ -25,7 +25,8 @@ struct Dilate {
 struct StablehloPad {
   static bool accepts(const NodeTypes& t) { return t.input_count == 2 && accepts_moved<0>(t) && t.in(1, t.inputs[0]); }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::stablehlo_pad, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {
+      .code = BuiltinOperator::stablehlo_pad, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS
@@ -49,7 +50,8 @@ inline Status prepare_dilate(Preparation& p, int fill, const int64_t* before, co
     const auto shown = [](int64_t n) { return static_cast<long long>(n); };
     if (before[i] < -kMost || before[i] > kMost || behind[i] < -kMost || behind[i] > kMost || between[i] < 0 ||
         between[i] > kMost / (extent > 0 ? extent : 1))
-      return p.invalid("padding %lld, %lld with gaps of %lld along axis %d is not valid", shown(before[i]), shown(behind[i]), shown(between[i]), i);
+      return p.invalid("padding %lld, %lld with gaps of %lld along axis %d is not valid", shown(before[i]), shown(behind[i]),
+                       shown(between[i]), i);
     const int64_t result = before[i] + behind[i] + extent + (extent > 0 ? (extent - 1) * between[i] : 0);
     if (result < 0) return p.invalid("crops axis %d of %s to %lld elements", i, p.describe(input).c_str(), shown(result));
     shape.push_back(result);

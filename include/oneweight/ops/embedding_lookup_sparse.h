@@ -24,7 +24,8 @@ struct EmbeddingLookupSparse {
            t.in(3, TensorType::float32) && t.in(4, TensorType::float32) && t.out(0, TensorType::float32);
   }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::embedding_lookup_sparse, .types = "float", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {
+      .code = BuiltinOperator::embedding_lookup_sparse, .types = "float", .accepts = &accepts, .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS
@@ -35,7 +36,8 @@ inline void embedding_lookup_sparse_kernel(const KernelArgs& args) {
   if (p.cells * p.width > 0) std::memset(out, 0, static_cast<size_t>(p.cells * p.width) * sizeof(float));
   for (int i = 0; i + 1 < p.rank; ++i)
     if (const int32_t extent = Preparation::load<int32_t>(args.in<std::byte>(2), i); extent != p.extents[i])
-      return args.run->fail(ErrorCode::invalid_data, "extent %d of axis %d of its dense shape is not the %lld of its output", extent, i, shown(p.extents[i]));
+      return args.run->fail(ErrorCode::invalid_data, "extent %d of axis %d of its dense shape is not the %lld of its output", extent, i,
+                            shown(p.extents[i]));
   int64_t cell = -1;
   float weights = 0, squares = 0;
   const auto finish = [&] {
@@ -46,12 +48,14 @@ inline void embedding_lookup_sparse_kernel(const KernelArgs& args) {
   for (int64_t n = 0; n < p.count; ++n) {
     const int64_t id = Preparation::load<int32_t>(args.in<std::byte>(0), n);
     if (id < 0 || id >= p.entries)
-      return args.run->fail(ErrorCode::invalid_data, "id %lld (number %lld) is outside the table of %lld entries", shown(id), shown(n), shown(p.entries));
+      return args.run->fail(ErrorCode::invalid_data, "id %lld (number %lld) is outside the table of %lld entries", shown(id), shown(n),
+                            shown(p.entries));
     int64_t at = 0;
     for (int i = 0; i + 1 < p.rank; ++i) {
       const int64_t index = Preparation::load<int32_t>(args.in<std::byte>(1), n * p.rank + i);
       if (index < 0 || index >= p.extents[i])
-        return args.run->fail(ErrorCode::invalid_data, "coordinate %lld of entry %lld is outside the %lld of axis %d", shown(index), shown(n), shown(p.extents[i]), i);
+        return args.run->fail(ErrorCode::invalid_data, "coordinate %lld of entry %lld is outside the %lld of axis %d", shown(index),
+                              shown(n), shown(p.extents[i]), i);
       at = at * p.extents[i] + index;
     }
     if (at != cell) {
@@ -76,8 +80,8 @@ ONEWEIGHT_INLINE Status EmbeddingLookupSparse::prepare(Preparation& p) {
   ONEWEIGHT_RETURN_IF_ERROR(p.expect_rank(table, 2, kMaxRank));
   const int64_t rank = indices.shape[1];
   if (indices.shape[0] != ids.shape[0] || weights.shape[0] != ids.shape[0] || dense.shape[0] != rank || rank < 1)
-    return p.invalid("%s, %s, %s and %s do not fit one another", p.describe(ids).c_str(), p.describe(indices).c_str(), p.describe(dense).c_str(),
-                     p.describe(weights).c_str());
+    return p.invalid("%s, %s, %s and %s do not fit one another", p.describe(ids).c_str(), p.describe(indices).c_str(),
+                     p.describe(dense).c_str(), p.describe(weights).c_str());
   if (rank - 1 + table.shape.rank() - 1 > kMaxRank) return p.invalid("makes more than %d axes", kMaxRank);
   Params* params = p.make_params<Params>();
   if (!params) return p.no_memory();

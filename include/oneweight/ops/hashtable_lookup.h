@@ -13,7 +13,8 @@ struct HashtableLookup {
     int64_t keys = 0, bytes = 0;  // of the table; of a value
   };
   static bool accepts(const NodeTypes& t) {
-    return t.input_count == 3 && t.in(0, TensorType::int32) && t.in(1, TensorType::int32) && accepts_moved<2>(t) && t.out(1, TensorType::uint8);
+    return t.input_count == 3 && t.in(0, TensorType::int32) && t.in(1, TensorType::int32) && accepts_moved<2>(t) &&
+           t.out(1, TensorType::uint8);
   }
   static Status prepare(Preparation& p);
   static constexpr OpRow row = {
@@ -28,15 +29,19 @@ inline void hashtable_lookup_kernel(const KernelArgs& args) {
     int64_t first = 0, last = p.keys;
     while (first < last) {
       const int64_t middle = (first + last) / 2;
-      if (Preparation::load<int32_t>(args.in<std::byte>(1), middle) < key) first = middle + 1;
-      else last = middle;
+      if (Preparation::load<int32_t>(args.in<std::byte>(1), middle) < key)
+        first = middle + 1;
+      else
+        last = middle;
     }
     const bool hit = first < p.keys && Preparation::load<int32_t>(args.in<std::byte>(1), first) == key;
     args.out<uint8_t>(1)[row] = hit;
     if (p.bytes == 0) continue;
     std::byte* to = args.out<std::byte>(0) + row * p.bytes;
-    if (hit) std::memcpy(to, args.in<std::byte>(2) + first * p.bytes, static_cast<size_t>(p.bytes));
-    else std::memset(to, 0, static_cast<size_t>(p.bytes));
+    if (hit)
+      std::memcpy(to, args.in<std::byte>(2) + first * p.bytes, static_cast<size_t>(p.bytes));
+    else
+      std::memset(to, 0, static_cast<size_t>(p.bytes));
   }
 }
 

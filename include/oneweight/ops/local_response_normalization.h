@@ -35,8 +35,8 @@ struct LocalResponseNormalization {
 #define ONEWEIGHT_OPS_LOCAL_RESPONSE_NORMALIZATION_TARGET
 #endif
 
-#include "oneweight/simd/math-inl.h"
 #include "hwy/highway.h"
+#include "oneweight/simd/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace oneweight {

@@ -25,7 +25,8 @@ struct Mfcc {
     return t.input_count == 2 && t.in(0, TensorType::float32) && t.in(1, TensorType::int32) && t.out(0, TensorType::float32);
   }
   static Status prepare(Preparation& p);
-  static constexpr OpRow row = {.code = BuiltinOperator::custom, .custom_code = "Mfcc", .types = "float", .accepts = &accepts, .prepare = &prepare};
+  static constexpr OpRow row = {
+      .code = BuiltinOperator::custom, .custom_code = "Mfcc", .types = "float", .accepts = &accepts, .prepare = &prepare};
 };
 
 #if ONEWEIGHT_HAS_KERNELS
@@ -37,8 +38,8 @@ inline void mfcc_kernel(const KernelArgs& args) {
   const double hertz_per_bin = 0.5 * rate / static_cast<double>(p.bins - 1);
   const auto first = static_cast<int64_t>(1.5 + p.lower / hertz_per_bin), last = static_cast<int64_t>(p.upper / hertz_per_bin);
   if (last >= p.bins)
-    return args.run->fail(ErrorCode::invalid_data, "the upper frequency limit %g needs %lld bins, there are %lld", p.upper, static_cast<long long>(last + 1),
-                          static_cast<long long>(p.bins));
+    return args.run->fail(ErrorCode::invalid_data, "the upper frequency limit %g needs %lld bins, there are %lld", p.upper,
+                          static_cast<long long>(last + 1), static_cast<long long>(p.bins));
   // Of bin i: the filter whose falling side it is on (-1: below the first peak) and its weight there.
   auto* weights = reinterpret_cast<double*>(args.scratch);
   auto* filters = reinterpret_cast<int64_t*>(weights + p.bins);
@@ -88,14 +89,16 @@ ONEWEIGHT_INLINE Status Mfcc::prepare(Preparation& p) {
     return p.invalid("frequency limits %g and %g are not valid", params->lower, params->upper);
   constexpr int64_t kMost = 1 << 12;
   if (params->filters < 1 || params->filters > kMost || params->coefficients < 1 || params->coefficients > params->filters)
-    return p.invalid("%lld coefficients of %lld filters are not valid", static_cast<long long>(params->coefficients), static_cast<long long>(params->filters));
+    return p.invalid("%lld coefficients of %lld filters are not valid", static_cast<long long>(params->coefficients),
+                     static_cast<long long>(params->filters));
   ONEWEIGHT_RETURN_IF_ERROR(p.set_output(0, Shape{input.shape[0], input.shape[1], params->coefficients}));
   double* cosines = p.derived<double>(params->coefficients * params->filters);
   if (!cosines) return p.no_memory();
   const auto filters = static_cast<double>(params->filters);
   for (int64_t c = 0; c < params->coefficients; ++c)
     for (int64_t k = 0; k < params->filters; ++k)
-      cosines[c * params->filters + k] = std::sqrt(2.0 / filters) * std::cos(static_cast<double>(c) * 3.14159265358979323846 / filters * (static_cast<double>(k) + 0.5));
+      cosines[c * params->filters + k] =
+          std::sqrt(2.0 / filters) * std::cos(static_cast<double>(c) * 3.14159265358979323846 / filters * (static_cast<double>(k) + 0.5));
   params->cosines = cosines;
   p.set_scratch((2 * params->bins + params->filters) * 8);
   p.set_kernel(&mfcc_kernel, input.shape[0] * input.shape[1]);

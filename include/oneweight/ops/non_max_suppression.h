@@ -24,8 +24,8 @@ struct NonMaxSuppressionBy {
   static bool accepts(const NodeTypes& t) {
     for (int i : {0, 1, 3, 4})
       if (!t.in(i, TensorType::float32)) return false;
-    return t.input_count == (kSoft ? 6 : 5) && t.in(2, TensorType::int32) && (!kSoft || t.in(5, TensorType::float32)) && t.out(0, TensorType::int32) &&
-           t.out(kSoft ? 2 : 1, TensorType::int32) && (!kSoft || t.out(1, TensorType::float32));
+    return t.input_count == (kSoft ? 6 : 5) && t.in(2, TensorType::int32) && (!kSoft || t.in(5, TensorType::float32)) &&
+           t.out(0, TensorType::int32) && t.out(kSoft ? 2 : 1, TensorType::int32) && (!kSoft || t.out(1, TensorType::float32));
   }
   static Status prepare(Preparation& p);
   static constexpr OpRow row = {.code = kSoft ? BuiltinOperator::non_max_suppression_v5 : BuiltinOperator::non_max_suppression_v4,
@@ -70,18 +70,20 @@ void kernel(const KernelArgs& args) {
   const auto scalar = [&](int i) { return Preparation::load<float>(args.in<std::byte>(i), 0); };
   const int32_t most = Preparation::load<int32_t>(args.in<std::byte>(2), 0);
   if (most != p.most)
-    return args.run->fail(ErrorCode::invalid_data, "is asked for %d boxes, its output has room for %lld", most, static_cast<long long>(p.most));
+    return args.run->fail(ErrorCode::invalid_data, "is asked for %d boxes, its output has room for %lld", most,
+                          static_cast<long long>(p.most));
   const float limit = scalar(3), threshold = scalar(4);
   const float sigma = kSoft ? scalar(5) : 0;
-  if (!(limit >= 0 && limit <= 1)) return args.run->fail(ErrorCode::invalid_data, "overlap %g is not between 0 and 1", static_cast<double>(limit));
-  if (!(sigma >= 0)) return args.run->fail(ErrorCode::invalid_data, "sigma %g is negative", static_cast<double>(sigma));
+  if (limit != limit) return args.run->fail(ErrorCode::invalid_data, "the overlap from which boxes are dropped is not a number");
+  if (!(sigma >= 0)) return args.run->fail(ErrorCode::invalid_data, "sigma %g is not a number from 0 on", static_cast<double>(sigma));
   const float decay = sigma > 0 ? -0.5f / sigma : 0;
   auto* chosen = args.out<int32_t>(0);
   auto* scores = kSoft ? args.out<float>(1) : nullptr;
   auto* queue = reinterpret_cast<Candidate*>(args.scratch);
   int64_t waiting = 0, count = 0;
   for (int64_t i = 0; i < p.boxes; ++i)
-    if (const float score = Preparation::load<float>(args.in<std::byte>(1), i); score > threshold) queue[waiting++] = {score, static_cast<int32_t>(i), 0};
+    if (const float score = Preparation::load<float>(args.in<std::byte>(1), i); score > threshold)
+      queue[waiting++] = {score, static_cast<int32_t>(i), 0};
   std::make_heap(queue, queue + waiting, worse);
   while (waiting > 0 && count < p.most) {
     std::pop_heap(queue, queue + waiting, worse);

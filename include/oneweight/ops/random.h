@@ -22,9 +22,9 @@ enum class RandomKind { uniform, normal, multinomial };
 struct RandomParams {
   int64_t elements = 0, rows = 0, classes = 0;  // rows: of logits; elements: of the output, or of one row of it
   uint64_t seeds[2] = {};
-  int64_t state = 0;                            // offset of three uint64
+  int64_t state = 0;  // offset of three uint64
   int32_t rank = 0;
-  int64_t extents[kMaxRank] = {};               // what a computed shape must be
+  int64_t extents[kMaxRank] = {};  // what a computed shape must be
 };
 
 template <RandomKind kKind>
@@ -32,7 +32,8 @@ struct RandomBy {
   static constexpr bool kDraws = kKind == RandomKind::multinomial;
   static bool accepts(const NodeTypes& t) {
     if (kDraws)
-      return t.input_count == 2 && t.in(0, TensorType::float32) && t.in(1, TensorType::int32) && (t.out(0, TensorType::int32) || t.out(0, TensorType::int64));
+      return t.input_count == 2 && t.in(0, TensorType::float32) && t.in(1, TensorType::int32) &&
+             (t.out(0, TensorType::int32) || t.out(0, TensorType::int64));
     return t.input_count == 1 && (t.in(0, TensorType::int32) || t.in(0, TensorType::int64)) && t.out(0, TensorType::float32);
   }
   static Status prepare(Preparation& p);
@@ -85,8 +86,8 @@ bool fits(const KernelArgs& args, int input) {
   for (int i = 0; i < p.rank; ++i) {
     const T wanted = Preparation::load<T>(args.in<std::byte>(input), i);
     if (static_cast<int64_t>(wanted) == p.extents[i]) continue;
-    args.run->fail(ErrorCode::invalid_data, "is asked for %lld elements along axis %d, its output has %lld", static_cast<long long>(wanted), i,
-                   static_cast<long long>(p.extents[i]));
+    args.run->fail(ErrorCode::invalid_data, "is asked for %lld elements along axis %d, its output has %lld", static_cast<long long>(wanted),
+                   i, static_cast<long long>(p.extents[i]));
     return false;
   }
   return true;
@@ -133,7 +134,8 @@ void multinomial_kernel(const KernelArgs& args) {
       total += weight > 0 ? weight : 0;
       sums[c] = total;
     }
-    if (!(total > 0)) return args.run->fail(ErrorCode::invalid_data, "row %lld has no class of finite probability", static_cast<long long>(r));
+    if (!(total > 0))
+      return args.run->fail(ErrorCode::invalid_data, "row %lld has no class of finite probability", static_cast<long long>(r));
     for (int64_t i = 0; i < p.elements; ++i) {
       uint32_t words[4];
       generator.next(words);
@@ -186,9 +188,11 @@ Status RandomBy<kKind>::prepare(Preparation& p) {
   ONEWEIGHT_RETURN_IF_ERROR(p.resource("random numbers of " + std::string(p.output(0).name), TensorType::uint64, Shape{3}, &params->state));
   if (kDraws) {
     p.set_scratch(params->classes * static_cast<int64_t>(sizeof(double)));
-    p.set_kernel(p.output(0).type == TensorType::int32 ? &random_numbers::multinomial_kernel<int32_t> : &random_numbers::multinomial_kernel<int64_t>);
+    p.set_kernel(p.output(0).type == TensorType::int32 ? &random_numbers::multinomial_kernel<int32_t>
+                                                       : &random_numbers::multinomial_kernel<int64_t>);
   } else {
-    p.set_kernel(wanted.type == TensorType::int32 ? &random_numbers::fill_kernel<kKind, int32_t> : &random_numbers::fill_kernel<kKind, int64_t>);
+    p.set_kernel(wanted.type == TensorType::int32 ? &random_numbers::fill_kernel<kKind, int32_t>
+                                                  : &random_numbers::fill_kernel<kKind, int64_t>);
   }
   p.set_not_foldable();
   return {};

@@ -74,14 +74,15 @@ void reduce_window_kernel(const KernelArgs& args) {
 }
 
 // `numbers` of every axis; none: `otherwise` for all.
-inline Status window_numbers(const Preparation& p, const char* what, const std::vector<int64_t>* numbers, int count, int64_t otherwise, bool needed,
-                             std::vector<int64_t>* values) {
+inline Status window_numbers(const Preparation& p, const char* what, const std::vector<int64_t>* numbers, int count, int64_t otherwise,
+                             bool needed, std::vector<int64_t>* values) {
   if (!numbers || (numbers->empty() && !needed)) {
     if (needed) return p.invalid("has no %s", what);
     values->assign(static_cast<size_t>(count), otherwise);
     return {};
   }
-  if (numbers->size() != static_cast<size_t>(count)) return p.invalid("has %zu %s for %d axes", numbers->size(), what, p.input(0).shape.rank());
+  if (numbers->size() != static_cast<size_t>(count))
+    return p.invalid("has %zu %s for %d axes", numbers->size(), what, p.input(0).shape.rank());
   *values = *numbers;
   return {};
 }
@@ -111,7 +112,8 @@ Status ReduceWindowBy<kStablehlo>::prepare(Preparation& p) {
         return p.invalid("%s has %zu numbers for %s", p.describe(p.input(2 + i)).c_str(), lists[i]->size(), p.describe(input).c_str());
     }
     const int32_t code = p.options().get<int32_t>(0, 0);
-    constexpr BodyFunction functions[] = {BodyFunction::add, BodyFunction::multiply, BodyFunction::minimum, BodyFunction::maximum, BodyFunction::all, BodyFunction::any};
+    constexpr BodyFunction functions[] = {BodyFunction::add,     BodyFunction::multiply, BodyFunction::minimum,
+                                          BodyFunction::maximum, BodyFunction::all,      BodyFunction::any};
     if (code < 1 || code > 6) return p.error(ErrorCode::unsupported, "function %d is not supported", code);
     function = functions[code - 1];
   }
@@ -128,7 +130,8 @@ Status ReduceWindowBy<kStablehlo>::prepare(Preparation& p) {
     ReduceWindowAxis& a = params->axes[i];
     const auto k = static_cast<size_t>(i);
     constexpr int64_t kMost = int64_t{1} << 30;
-    a.in = input.shape[i], a.window = window[k], a.stride = strides[k], a.dilation = dilations[k], a.gap = gaps[k], a.before = margins[2 * k];
+    a.in = input.shape[i], a.window = window[k], a.stride = strides[k], a.dilation = dilations[k], a.gap = gaps[k],
+    a.before = margins[2 * k];
     const int64_t behind = margins[2 * k + 1];
     for (int64_t n : {a.window, a.stride, a.dilation, a.gap})
       if (n < 1 || n > kMost) return p.invalid("%lld is not a valid size, stride or dilation of axis %d", static_cast<long long>(n), i);

@@ -57,8 +57,10 @@ inline void rng_bit_generator_kernel(const KernelArgs& args) {
   uint64_t high = p.state == 3 ? state[2] : state[0];
   for (int64_t i = 0; i < p.words; i += block) {
     uint32_t words[4];
-    if (p.threefry) threefry_2x32(state[0], state[1], words);
-    else philox_4x32(state[0], state[1], high, words);
+    if (p.threefry)
+      threefry_2x32(state[0], state[1], words);
+    else
+      philox_4x32(state[0], state[1], high, words);
     std::memcpy(out + i * 4, words, static_cast<size_t>(std::min(block, p.words - i)) * 4);
     if (++state[1] == 0 && !p.threefry) ++high;
   }
@@ -75,7 +77,8 @@ ONEWEIGHT_INLINE Status RngBitGenerator::prepare(Preparation& p) {
   if (algorithm < 0 || algorithm > 2) return p.error(ErrorCode::unsupported, "algorithm %d is not supported", algorithm);
   params->threefry = algorithm == 2;
   const int64_t size = state.shape.rank() == 1 ? state.shape[0] : 0;
-  if (size != 2 && (size != 3 || params->threefry)) return p.invalid("state %s does not fit algorithm %d", p.describe(state).c_str(), algorithm);
+  if (size != 2 && (size != 3 || params->threefry))
+    return p.invalid("state %s does not fit algorithm %d", p.describe(state).c_str(), algorithm);
   params->state = static_cast<int32_t>(size);
   ONEWEIGHT_RETURN_IF_ERROR(p.set_output(0, state.shape));
   const Shape shape = p.output(1).shape;

@@ -34,8 +34,8 @@ struct SegmentsBy {
     }
   }
   static bool accepts(const NodeTypes& t) {
-    return t.input_count == (kSorted ? 2 : 3) && (t.in(0, TensorType::float32) || t.in(0, TensorType::int32)) &&
-           t.out(0, t.inputs[0]) && t.in(1, TensorType::int32) && (kSorted || t.in(2, TensorType::int32));
+    return t.input_count == (kSorted ? 2 : 3) && (t.in(0, TensorType::float32) || t.in(0, TensorType::int32)) && t.out(0, t.inputs[0]) &&
+           t.in(1, TensorType::int32) && (kSorted || t.in(2, TensorType::int32));
   }
   static Status prepare(Preparation& p);
   static constexpr OpRow row = {.code = code(), .types = "float, int32", .accepts = &accepts, .prepare = &prepare};
@@ -59,11 +59,16 @@ constexpr T start() {
 }
 template <Segments kKind, class T>
 T join(T state, T x) {
-  if constexpr (kKind == Segments::maximum) return state < x ? x : state;
-  else if constexpr (kKind == Segments::minimum) return x < state ? x : state;
-  else if constexpr (std::is_floating_point_v<T>) return kKind == Segments::product ? state * x : state + x;
-  else if constexpr (kKind == Segments::product) return static_cast<T>(static_cast<uint32_t>(state) * static_cast<uint32_t>(x));
-  else return static_cast<T>(static_cast<uint32_t>(state) + static_cast<uint32_t>(x));
+  if constexpr (kKind == Segments::maximum)
+    return state < x ? x : state;
+  else if constexpr (kKind == Segments::minimum)
+    return x < state ? x : state;
+  else if constexpr (std::is_floating_point_v<T>)
+    return kKind == Segments::product ? state * x : state + x;
+  else if constexpr (kKind == Segments::product)
+    return static_cast<T>(static_cast<uint32_t>(state) * static_cast<uint32_t>(x));
+  else
+    return static_cast<T>(static_cast<uint32_t>(state) + static_cast<uint32_t>(x));
 }
 
 template <Segments kKind, class T>
@@ -72,7 +77,8 @@ void kernel(const KernelArgs& args) {
   T* out = args.out<T>(0);
   if constexpr (kKind != Segments::sorted_sum) {
     if (const int32_t wanted = Preparation::load<int32_t>(args.in<std::byte>(2), 0); wanted != p.segments)
-      return args.run->fail(ErrorCode::invalid_data, "makes %d segments, its output has room for %lld", wanted, static_cast<long long>(p.segments));
+      return args.run->fail(ErrorCode::invalid_data, "makes %d segments, its output has room for %lld", wanted,
+                            static_cast<long long>(p.segments));
   }
   std::fill(out, out + p.segments * p.slice, start<kKind, T>());
   int64_t last = -1;
@@ -119,7 +125,8 @@ Status SegmentsBy<kKind>::prepare(Preparation& p) {
     params->segments = values.empty() ? 0 : kSorted ? values.back() + 1 : values.back();
     if (params->segments < 0) return p.invalid("makes %lld segments", static_cast<long long>(params->segments));
     if (kSorted && params->segments > params->slices)
-      return p.invalid("its last id is %lld, but it has only %lld slices", static_cast<long long>(values.back()), static_cast<long long>(params->slices));
+      return p.invalid("its last id is %lld, but it has only %lld slices", static_cast<long long>(values.back()),
+                       static_cast<long long>(params->slices));
   } else {
     if (output.shape.rank() < 1)
       return p.error(ErrorCode::unsupported, "needs the values of %s before the run, but they are computed", p.describe(told).c_str());

@@ -45,7 +45,9 @@ inline Status body_function(Preparation& p, int index, const Operand& element, B
   const Plan* plan = nullptr;
   ONEWEIGHT_RETURN_IF_ERROR(p.subgraph(index, inputs, &plan));
   const SubgraphDef& body = plan->subgraph();
-  const auto unknown = [&] { return p.error(ErrorCode::unsupported, "the computation of its subgraph %d is not one known operator on its arguments", index); };
+  const auto unknown = [&] {
+    return p.error(ErrorCode::unsupported, "the computation of its subgraph %d is not one known operator on its arguments", index);
+  };
   if (body.outputs.size() != 1) return unknown();
   if (body.operators.empty() && body.outputs[0] == body.inputs[1]) {
     *function = BodyFunction::replace;
@@ -53,7 +55,8 @@ inline Status body_function(Preparation& p, int index, const Operand& element, B
   }
   if (body.operators.size() != 1) return unknown();
   const OperatorDef& op = body.operators[0];
-  const bool in_order = op.inputs == body.inputs, turned = op.inputs.size() == 2 && op.inputs[0] == body.inputs[1] && op.inputs[1] == body.inputs[0];
+  const bool in_order = op.inputs == body.inputs,
+             turned = op.inputs.size() == 2 && op.inputs[0] == body.inputs[1] && op.inputs[1] == body.inputs[0];
   if ((!in_order && !turned) || op.outputs != body.outputs) return unknown();
   switch (op.code) {
     case BuiltinOperator::add:

@@ -37,7 +37,8 @@ inline void call_kernel(const KernelArgs& args) {
   if (!call_subgraph(plan, args.scratch, args.run, [&](int i) { return args.in<std::byte>(i + p.first); })) return;
   for (size_t i = 0; i < plan.outputs().size(); ++i)
     if (const int64_t bytes = subgraph_output_bytes(plan, static_cast<int>(i)); bytes > 0)
-      std::memcpy(args.out<std::byte>(static_cast<int>(i)), subgraph_output(plan, args.scratch, static_cast<int>(i)), static_cast<size_t>(bytes));
+      std::memcpy(args.out<std::byte>(static_cast<int>(i)), subgraph_output(plan, args.scratch, static_cast<int>(i)),
+                  static_cast<size_t>(bytes));
 }
 
 inline Status prepare_calls(Preparation& p, const std::vector<int64_t>& subgraphs, int first) {
@@ -61,8 +62,8 @@ inline Status prepare_calls(Preparation& p, const std::vector<int64_t>& subgraph
       if (t.type != p.output(i).type)
         return p.invalid("output %d is %s, branch %zu gives %s", i, tensor_type_name(p.output(i).type), b, tensor_type_name(t.type));
       if (b > 0 && !(t.shape == p.output(i).shape))
-        return p.error(ErrorCode::unsupported, "output %d has shape %s in one branch and %s in another", i, p.output(i).shape.to_string().c_str(),
-                       t.shape.to_string().c_str());
+        return p.error(ErrorCode::unsupported, "output %d has shape %s in one branch and %s in another", i,
+                       p.output(i).shape.to_string().c_str(), t.shape.to_string().c_str());
       ONEWEIGHT_RETURN_IF_ERROR(p.set_output(i, t.shape));
     }
     scratch = std::max(scratch, aligned_block_bytes(plan));

@@ -48,7 +48,9 @@ struct StablehloElementwise {
   }
   static Status prepare(Preparation& p);
   static constexpr OpRow row = {.code = stablehlo_code(kKind),
-                                .types = kFloats ? "float, half, double, integers, bool" : kKind == StablehloBinary::bitwise_and ? "integers, bool" : "integers",
+                                .types = kFloats                                 ? "float, half, double, integers, bool"
+                                         : kKind == StablehloBinary::bitwise_and ? "integers, bool"
+                                                                                 : "integers",
                                 .accepts = &accepts,
                                 .prepare = &prepare};
 };
@@ -92,8 +94,10 @@ void elementwise_kernel(const KernelArgs& args) {
   const T *a = args.in<T>(0), *b = args.in<T>(1);
   T* out = args.out<T>(0);
   for (int64_t i = p.elements.begin(args.rows), end = p.elements.end(args.rows); i < end; ++i) {
-    if constexpr (std::is_same_v<T, half>) out[i] = float_to_half(combine<kKind, float>(half_to_float(a[i]), half_to_float(b[i])));
-    else out[i] = combine<kKind, T>(a[i], b[i]);
+    if constexpr (std::is_same_v<T, half>)
+      out[i] = float_to_half(combine<kKind, float>(half_to_float(a[i]), half_to_float(b[i])));
+    else
+      out[i] = combine<kKind, T>(a[i], b[i]);
   }
 }
 }  // namespace stablehlo
@@ -113,8 +117,8 @@ Status StablehloElementwise<kKind>::prepare(Preparation& p) {
     if constexpr ((kFloats || !kFloat) && !(kKind == StablehloBinary::shift_left && std::is_same_v<T, bool>))
       if (a.type == tensor_type_of<T>) kernel = &stablehlo::elementwise_kernel<kKind, T>;
   };
-  use(float{}), use(half{}), use(double{}), use(bool{}), use(int8_t{}), use(uint8_t{}), use(int16_t{}), use(uint16_t{}), use(int32_t{}), use(uint32_t{}),
-      use(int64_t{}), use(uint64_t{});
+  use(float{}), use(half{}), use(double{}), use(bool{}), use(int8_t{}), use(uint8_t{}), use(int16_t{}), use(uint16_t{}), use(int32_t{}),
+      use(uint32_t{}), use(int64_t{}), use(uint64_t{});
   p.set_kernel(kernel, params->elements.rows);
   p.allow_in_place(0);
   p.allow_in_place(1);

@@ -18,13 +18,13 @@ inline namespace ONEWEIGHT_ABI {
 // indices without the index vector, and window axes, in order those operand axes that are not collapsed.
 struct BlockGeometry {
   int operand_rank = 0, small_rank = 0, index_depth = 1;
-  int64_t operand[kMaxRank] = {};                   // extents
+  int64_t operand[kMaxRank] = {};  // extents
   int64_t small[kMaxRank] = {};
-  int64_t window[kMaxRank] = {};                    // extent of the block along each operand axis
-  int window_axis[kMaxRank] = {};                   // operand axis of each axis of the small tensor, -1: a batch axis
-  int64_t index_strides[kMaxRank] = {};             // of each batch axis of the small tensor in the indices
-  int64_t vector_stride = 1;                        // of the index vector
-  int start_axis[kMaxRank] = {};                    // operand axis of each element of the index vector
+  int64_t window[kMaxRank] = {};         // extent of the block along each operand axis
+  int window_axis[kMaxRank] = {};        // operand axis of each axis of the small tensor, -1: a batch axis
+  int64_t index_strides[kMaxRank] = {};  // of each batch axis of the small tensor in the indices
+  int64_t vector_stride = 1;             // of the index vector
+  int start_axis[kMaxRank] = {};         // operand axis of each element of the index vector
   TensorType index_type = TensorType::int64;
   int64_t elements = 0, element = 1, operand_elements = 0;
 
@@ -35,14 +35,18 @@ struct BlockGeometry {
     for (int i = small_rank - 1; i >= 0; --i) {
       const int64_t index = at % small[i];
       at /= small[i];
-      if (window_axis[i] >= 0) position[window_axis[i]] = index;
-      else first += index * index_strides[i];
+      if (window_axis[i] >= 0)
+        position[window_axis[i]] = index;
+      else
+        first += index * index_strides[i];
     }
     for (int k = 0; k < index_depth; ++k) {
       const int axis = start_axis[k];
       int64_t start = load_index(indices, index_type, first + k * vector_stride);
-      if (kClamp) start = std::clamp<int64_t>(start, 0, operand[axis] - window[axis]);
-      else if (start < -(int64_t{1} << 46) || start > (int64_t{1} << 46)) return -1;
+      if (kClamp)
+        start = std::clamp<int64_t>(start, 0, operand[axis] - window[axis]);
+      else if (start < -(int64_t{1} << 46) || start > (int64_t{1} << 46))
+        return -1;
       position[axis] += start;
     }
     int64_t result = 0;
@@ -104,7 +108,8 @@ inline Status read_blocks(Preparation& p, const std::vector<int64_t>* window_axe
   if (!start_axes) start_axes = &none;
   const Operand &operand = p.input(0), &indices = p.input(1);
   const int rank = operand.shape.rank(), index_rank = indices.shape.rank();
-  if (vector_axis < 0 || vector_axis > index_rank) return p.invalid("index axis %lld is outside of %s", static_cast<long long>(vector_axis), p.describe(indices).c_str());
+  if (vector_axis < 0 || vector_axis > index_rank)
+    return p.invalid("index axis %lld is outside of %s", static_cast<long long>(vector_axis), p.describe(indices).c_str());
   g->operand_rank = rank;
   g->index_type = indices.type;
   for (int i = 0; i < rank; ++i) g->operand[i] = operand.shape[i];
@@ -116,12 +121,14 @@ inline Status read_blocks(Preparation& p, const std::vector<int64_t>* window_axe
   const int64_t depth = has_vector ? indices.shape[static_cast<int>(vector_axis)] : 1;
   g->vector_stride = has_vector ? strides[vector_axis] : 1;
   if (depth != static_cast<int64_t>(start_axes->size()) || depth > rank)
-    return p.invalid("%s has index vectors of %lld elements for %zu axes", p.describe(indices).c_str(), static_cast<long long>(depth), start_axes->size());
+    return p.invalid("%s has index vectors of %lld elements for %zu axes", p.describe(indices).c_str(), static_cast<long long>(depth),
+                     start_axes->size());
   g->index_depth = static_cast<int>(depth);
   bool used[kMaxRank] = {};
   for (int k = 0; k < g->index_depth; ++k) {
     const int64_t axis = (*start_axes)[static_cast<size_t>(k)];
-    if (axis < 0 || axis >= rank || used[axis]) return p.invalid("axis %lld of its index vectors is not valid", static_cast<long long>(axis));
+    if (axis < 0 || axis >= rank || used[axis])
+      return p.invalid("axis %lld of its index vectors is not valid", static_cast<long long>(axis));
     used[axis] = true;
     g->start_axis[k] = static_cast<int>(axis);
   }
@@ -163,14 +170,16 @@ ONEWEIGHT_INLINE Status StablehloGather::prepare(Preparation& p) {
   Shape batch;
   ONEWEIGHT_RETURN_IF_ERROR(read_blocks(p, o.vector(0), o.vector(1), o.vector(2), o.get<int64_t>(3, 0), &g, &batch));
   const std::vector<int64_t>* sizes = o.vector(4);
-  if (!sizes || sizes->size() != static_cast<size_t>(g.operand_rank)) return p.invalid("has %zu slice sizes for %s", sizes ? sizes->size() : 0, p.describe(p.input(0)).c_str());
+  if (!sizes || sizes->size() != static_cast<size_t>(g.operand_rank))
+    return p.invalid("has %zu slice sizes for %s", sizes ? sizes->size() : 0, p.describe(p.input(0)).c_str());
   bool kept[kMaxRank] = {};
   for (int i = 0; i < g.small_rank; ++i)
     if (g.window_axis[i] >= 0) kept[g.window_axis[i]] = true;
   for (int i = 0; i < g.operand_rank; ++i) {
     g.window[i] = (*sizes)[static_cast<size_t>(i)];
     if (g.window[i] < 0 || g.window[i] > g.operand[i] || (!kept[i] && g.window[i] != 1))
-      return p.invalid("slice size %lld of axis %d does not fit %s", static_cast<long long>(g.window[i]), i, p.describe(p.input(0)).c_str());
+      return p.invalid("slice size %lld of axis %d does not fit %s", static_cast<long long>(g.window[i]), i,
+                       p.describe(p.input(0)).c_str());
   }
   Shape shape;
   for (int i = 0, next = 0; i < g.small_rank; ++i) {
@@ -198,7 +207,8 @@ ONEWEIGHT_INLINE Status StablehloScatter::prepare(Preparation& p) {
     fits = g.window_axis[i] >= 0 ? updates.shape[i] <= g.operand[g.window_axis[i]] : updates.shape[i] == batch[next++];
   }
   if (!fits)
-    return p.invalid("updates %s do not fit %s and %s", p.describe(updates).c_str(), p.describe(operand).c_str(), p.describe(p.input(1)).c_str());
+    return p.invalid("updates %s do not fit %s and %s", p.describe(updates).c_str(), p.describe(operand).c_str(),
+                     p.describe(p.input(1)).c_str());
   BodyFunction function = BodyFunction::add;
   ONEWEIGHT_RETURN_IF_ERROR(body_function(p, o.get<int32_t>(6, 0), operand, &function));
   ONEWEIGHT_RETURN_IF_ERROR(p.set_output(0, operand.shape));

@@ -79,14 +79,17 @@ void kernel(const KernelArgs& args) {
           first[next++] = static_cast<int32_t>(i);
           args.out<T>(0)[place] = Preparation::load<T>(data, i);
         }
-        if (p.wide) args.out<int64_t>(1)[i] = place;
-        else args.out<int32_t>(1)[i] = static_cast<int32_t>(place);
+        if (p.wide)
+          args.out<int64_t>(1)[i] = place;
+        else
+          args.out<int32_t>(1)[i] = static_cast<int32_t>(place);
         return true;
       });
   if (places > p.places)
     args.run->fail(ErrorCode::invalid_data, "has more than the %lld different elements of its output", static_cast<long long>(p.places));
   else if (places < p.places)
-    args.run->fail(ErrorCode::invalid_data, "has %lld different elements, its output %lld", static_cast<long long>(places), static_cast<long long>(p.places));
+    args.run->fail(ErrorCode::invalid_data, "has %lld different elements, its output %lld", static_cast<long long>(places),
+                   static_cast<long long>(p.places));
 }
 
 template <class T>
@@ -118,7 +121,8 @@ ONEWEIGHT_INLINE Status Unique::prepare(Preparation& p) {
   Params* params = p.make_params<Params>();
   if (!params) return p.no_memory();
   params->count = input.shape[0];
-  if (params->count > (int64_t{1} << 28)) return p.error(ErrorCode::unsupported, "%s has more than 2^28 elements", p.describe(input).c_str());
+  if (params->count > (int64_t{1} << 28))
+    return p.error(ErrorCode::unsupported, "%s has more than 2^28 elements", p.describe(input).c_str());
   while (params->table < 2 * params->count) params->table *= 2;
   params->wide = p.output(1).type == TensorType::int64;
   ONEWEIGHT_RETURN_IF_ERROR(p.set_output(1, input.shape));

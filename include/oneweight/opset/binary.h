@@ -15,8 +15,9 @@ namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
 namespace opset {
 using Binary = OpSet<Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual, LogicalAnd, LogicalOr, LogicalNot, Maximum, Minimum,
-                     Select, SelectV2, Div, QuantizedDiv, FloorDiv, FloorMod, Pow, SquaredDifference, QuantizedSquaredDifference, Atan2, BitwiseXor, RightShift, StablehloAdd, StablehloMultiply,
-                     StablehloMaximum, StablehloMinimum, StablehloAnd, StablehloShiftLeft>;
+                     Select, SelectV2, Div, QuantizedDiv, FloorDiv, FloorMod, Pow, SquaredDifference,
+                     QuantizedSquaredDifference, Atan2, BitwiseXor, RightShift,
+                     StablehloAdd, StablehloMultiply, StablehloMaximum, StablehloMinimum, StablehloAnd, StablehloShiftLeft>;
 }  // namespace opset
 }  // namespace ONEWEIGHT_ABI
 }  // namespace oneweight

@@ -17,6 +17,7 @@
 #include "oneweight/ops/gather.h"
 #include "oneweight/ops/gather_nd.h"
 #include "oneweight/ops/hashtable_lookup.h"
+#include "oneweight/ops/lsh_projection.h"
 #include "oneweight/ops/matrix_diag.h"
 #include "oneweight/ops/mirror_pad.h"
 #include "oneweight/ops/one_hot.h"
@@ -53,9 +54,9 @@ using Movement = OpSet<Reshape, Concatenation, Pad, PadV2, Squeeze, ExpandDims, 
                        GatherStored, Gather, GatherNd, ShapeOf, RankOf, Tile, BroadcastTo, ReverseV2, DepthToSpace, SpaceToDepth, Fill, Range,
                        ArgMax, ArgMin, SpaceToBatchNd, BatchToSpaceNd, MirrorPad, OneHot, TopKV2, DynamicUpdateSlice, ReverseSequence,
                        MatrixDiag, MatrixSetDiag, SparseToDense, ScatterNd, EmbeddingLookupStored, EmbeddingLookup, Densify, Bitcast,
-                       BroadcastArgs, Bucketize, Dilate, StablehloPad, EmbeddingLookupSparse, HashtableLookup, SegmentSum, UnsortedSegmentSum,
-                       UnsortedSegmentProd, UnsortedSegmentMax, UnsortedSegmentMin, StablehloGather, StablehloScatter, Unique,
-                       RandomUniform, RandomStandardNormal, Multinomial, RngBitGenerator>;
+                       BroadcastArgs, Bucketize, Dilate, StablehloPad, EmbeddingLookupSparse, HashtableLookup, SegmentSum,
+                       UnsortedSegmentSum, UnsortedSegmentProd, UnsortedSegmentMax, UnsortedSegmentMin, StablehloGather, StablehloScatter, Unique,
+                       RandomUniform, RandomStandardNormal, Multinomial, RngBitGenerator, LshProjection>;
 }  // namespace opset
 }  // namespace ONEWEIGHT_ABI
 }  // namespace oneweight
