@@ -73,3 +73,19 @@ oneweight_program_test("verify without cases" 2 "no case" verify "${CMAKE_CURREN
 oneweight_program_test("a wrong answer is named" 1 "differs first at .0, 0.: got.*want.*0 passed, 1 failed, 0 skipped" verify
                        "${CMAKE_CURRENT_SOURCE_DIR}/wrong_cases/wrong_answer")
 oneweight_program_test("an unexpected answer is a failure" 1 "must be refused" verify "${CMAKE_CURRENT_SOURCE_DIR}/wrong_cases/not_refused")
+
+# The examples that take pictures.
+if(TARGET oneweight_example_image_labels)
+  add_test(NAME "example: image_labels" COMMAND oneweight_example_image_labels "${ONEWEIGHT_PICTURE_MODEL}"
+                                                "${ONEWEIGHT_TEST_DATA}/must_pass/models.txt" "${ONEWEIGHT_PICTURE}")
+  set_tests_properties("example: image_labels" PROPERTIES PASS_REGULAR_EXPRESSION "0.39[0-9]  286")
+  if(IS_DIRECTORY "${ONEWEIGHT_SUITES}/models")
+    add_test(NAME "example: segmentation_mask"
+             COMMAND oneweight_example_segmentation_mask "${ONEWEIGHT_SUITES}/models/coral_deeplabv3_dm05_pascal/model.tflite" "${ONEWEIGHT_PICTURE}"
+                     "${CMAKE_CURRENT_BINARY_DIR}/mask.png")
+    set_tests_properties("example: segmentation_mask" PROPERTIES PASS_REGULAR_EXPRESSION "class 8: [3-6]")
+    add_test(NAME "example: object_boxes"
+             COMMAND oneweight_example_object_boxes "${ONEWEIGHT_SUITES}/models/coral_traffic_detector_uint8/model.tflite" "${ONEWEIGHT_PICTURE}"
+                     "${CMAKE_CURRENT_BINARY_DIR}/boxes.png")
+  endif()
+endif()

@@ -330,8 +330,9 @@ bool PictureRun::show_mask(const std::vector<Values>& outputs) {
     std::printf("mask of %lld x %lld:\n", static_cast<long long>(columns), static_cast<long long>(rows));
     std::vector<std::pair<int, int64_t>> sorted(area.begin(), area.end());
     std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+    const bool one_thing = depth == 1 && !classes_given;  // it, or the background
     for (const auto& [label, cells] : sorted)
-      std::printf("  %s: %.1f %%\n", name_of(label).c_str(), 100.0 * static_cast<double>(cells) / static_cast<double>(rows * columns));
+      std::printf("  %s: %.1f %%\n", one_thing && label == 0 ? "background" : name_of(one_thing ? 0 : label).c_str(), 100.0 * static_cast<double>(cells) / static_cast<double>(rows * columns));
     for (int y = 0; y < drawing_.height; ++y)
       for (int x = 0; x < drawing_.width; ++x) {
         const float input_x = placement_.factor_x * (static_cast<float>(x) + 0.5f) + placement_.offset_x, input_y = placement_.factor_y * (static_cast<float>(y) + 0.5f) + placement_.offset_y;

@@ -13,6 +13,7 @@
 #include "oneweight/base/config.h"
 #include "oneweight/simd/config.h"
 #include "oneweight/context/execution_context.h"
+#include "oneweight/context/quantize.h"
 #include "oneweight/model/model_view.h"
 #include "oneweight/plan/plan.h"
 

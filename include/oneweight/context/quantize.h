@@ -7,7 +7,7 @@
 #include <limits>
 #include <span>
 
-#include "oneweight/model/model_view.h"
+#include "oneweight/context/execution_context.h"
 
 namespace oneweight {
 inline namespace v1 {
@@ -43,6 +43,53 @@ Status dequantize(std::span<const T> stored, const Quantization& quantization, s
   const int64_t zero_point = quantization.zero_points[0];
   for (size_t i = 0; i < real.size(); ++i) real[i] = scale * static_cast<float>(static_cast<int64_t>(stored[i]) - zero_point);
   return {};
+}
+
+// Real numbers into input `number`, and out of output `number`, whatever they store: float32, float16, int8, uint8 or int16
+// (quantised where they have a scale, else as whole numbers). Errors: invalid_argument for other sizes and types.
+inline Status set_real_input(ExecutionContext& context, int number, std::span<const float> real) {
+  if (number < 0 || static_cast<size_t>(number) >= context.plan()->inputs().size())
+    return make_error(ErrorCode::invalid_argument, "no input %d: the model has %zu", number, context.plan()->inputs().size());
+  const PlanTensor& tensor = context.input_tensor(number);
+  static const Quantization whole{.scales = {1.0f}, .zero_points = {0}};
+  const Quantization& q = tensor.quantization->scales.empty() ? whole : *tensor.quantization;
+  switch (tensor.type) {
+    case TensorType::int8: return quantize<int8_t>(real, q, *context.input<int8_t>(number));
+    case TensorType::uint8: return quantize<uint8_t>(real, q, *context.input<uint8_t>(number));
+    case TensorType::int16: return quantize<int16_t>(real, q, *context.input<int16_t>(number));
+    case TensorType::float32:
+    case TensorType::float16: {
+      const size_t count = static_cast<size_t>(tensor.shape.elements());
+      if (real.size() != count) return make_error(ErrorCode::invalid_argument, "%zu real values for %zu stored ones", real.size(), count);
+      for (size_t i = 0; i < count; ++i) {
+        if (tensor.type == TensorType::float32) (*context.input<float>(number))[i] = real[i];
+        else (*context.input<half>(number))[i] = float_to_half(real[i]);
+      }
+      return {};
+    }
+    default: return make_error(ErrorCode::invalid_argument, "input %d has type %s, which holds no real numbers", number, tensor_type_name(tensor.type));
+  }
+}
+inline Status get_real_output(const ExecutionContext& context, int number, std::span<float> real) {
+  if (number < 0 || static_cast<size_t>(number) >= context.plan()->outputs().size())
+    return make_error(ErrorCode::invalid_argument, "no output %d: the model has %zu", number, context.plan()->outputs().size());
+  const PlanTensor& tensor = context.output_tensor(number);
+  static const Quantization whole{.scales = {1.0f}, .zero_points = {0}};
+  const Quantization& q = tensor.quantization->scales.empty() ? whole : *tensor.quantization;
+  switch (tensor.type) {
+    case TensorType::int8: return dequantize<int8_t>(*context.output<int8_t>(number), q, real);
+    case TensorType::uint8: return dequantize<uint8_t>(*context.output<uint8_t>(number), q, real);
+    case TensorType::int16: return dequantize<int16_t>(*context.output<int16_t>(number), q, real);
+    case TensorType::float32:
+    case TensorType::float16: {
+      const size_t count = static_cast<size_t>(tensor.shape.elements());
+      if (real.size() != count) return make_error(ErrorCode::invalid_argument, "%zu real values for %zu stored ones", real.size(), count);
+      for (size_t i = 0; i < count; ++i)
+        real[i] = tensor.type == TensorType::float32 ? (*context.output<float>(number))[i] : half_to_float((*context.output<half>(number))[i]);
+      return {};
+    }
+    default: return make_error(ErrorCode::invalid_argument, "output %d has type %s, which holds no real numbers", number, tensor_type_name(tensor.type));
+  }
 }
 
 }  // namespace v1
