@@ -61,6 +61,15 @@ oneweight_program_test("a model that takes no picture" 3 "no input of shape" run
 oneweight_program_test("a picture cannot be written" 3 "cannot write" run "${ONEWEIGHT_PICTURE_MODEL}" --image "${ONEWEIGHT_PICTURE}"
                        --out-image "${ONEWEIGHT_TEST_DATA}/nowhere/drawn.png")
 oneweight_program_test("a drawing without a picture" 2 "--image" run "${ONEWEIGHT_PICTURE_MODEL}" --out-image drawn.png)
+set(ONEWEIGHT_SOUND "${ONEWEIGHT_TEST_DATA}/sounds/tone.wav")
+oneweight_program_test("a model that takes no sound" 3 "does not take a row of samples" run "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --audio "${ONEWEIGHT_SOUND}")
+oneweight_program_test("a sound that is none" 3 "cat.png' is not a WAV file" run "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --resize 0=1,8
+                       --audio "${ONEWEIGHT_PICTURE}")
+oneweight_program_test("a sound, window by window" 0 "1.00 s at 8000 samples a second, taken at 16000; 2000 windows of 8 samples.*class 0" run
+                       "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --resize 0=1,8 --audio "${ONEWEIGHT_SOUND}")
+if(IS_DIRECTORY "${ONEWEIGHT_SUITES}/models")
+  oneweight_program_test("what a sound is" 0 "0.9[0-9]*  Sine wave" run "${ONEWEIGHT_SUITES}/models/yamnet/model.tflite" --audio "${ONEWEIGHT_SOUND}")
+endif()
 oneweight_program_test("resize" 0 "int8 .3, 1." run "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --resize 0=3,1)
 oneweight_program_test("a tensor by name" 0 "tensor 'StatefulPartitionedCall:0'" run "${ONEWEIGHT_SMALL_MODEL}/model.tflite"
                        --keep StatefulPartitionedCall:0)

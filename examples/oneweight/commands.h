@@ -23,6 +23,8 @@ struct RunArguments {
   std::vector<std::string> keep;  // tensors to print as well
   int runs = 1, top = 5;
   PictureArguments picture;
+  std::string audio;                // a WAV file
+  int rate = 16000;                 // samples a second that the model takes
 };
 int run(const RunArguments& arguments);
 

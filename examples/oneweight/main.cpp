@@ -30,13 +30,15 @@ int main(int count, char** values) {
   command->add_flag("--json", inspect.json, "Print one JSON object");
 
   program::RunArguments run;
-  command = app.add_subcommand("run", "Run a model on npy files or a picture; without any, on reproducible pseudo-random inputs");
+  command = app.add_subcommand("run", "Run a model on npy files, a picture or a sound; without any, on reproducible pseudo-random inputs");
   add_model(command, &run.model);
   CLI::Option* files = command->add_option("-i,--input", run.inputs, "FILE.npy in the order of the inputs, or NAME=FILE.npy; may be repeated")
       ->allow_extra_args(false);
   CLI::Option* image = command->add_option("--image", run.picture.image, "A picture (PNG, JPEG, BMP, ...) for a model that takes one; prints what the answer means")->excludes(files);
   command->add_option("--out-image", run.picture.out_image, "Draw the answer into the picture and write it here (PNG)")->needs(image);
-  command->add_option("--labels", run.picture.labels, "Names of the classes, one a line; default: those packed into the model")->needs(image);
+  command->add_option("--labels", run.picture.labels, "Names of the classes, one a line; default: those packed into the model");
+  command->add_option("--audio", run.audio, "A WAV file for a model that takes samples, window by window; prints the classes with the highest mean")->excludes(files)->excludes(image);
+  command->add_option("--rate", run.rate, "Samples a second the model takes")->check(CLI::Range(1000, 192000))->capture_default_str();
   command->add_option("--fit", run.picture.fit, "How the picture gets the model's size")->check(CLI::IsMember({"auto", "stretch", "letterbox", "crop"}))->capture_default_str();
   command->add_option("--range", run.picture.range, "LOW,HIGH: the numbers that black and white become; default: as metadata or quantisation say")->delimiter(',')->expected(2)->needs(image);
   command->add_option("--score", run.picture.score, "Leave out boxes with lower scores")->capture_default_str();

@@ -1,4 +1,4 @@
-// npy or a picture in; npy, a summary, or what the answer means out.
+// npy, a picture or a sound in; npy, a summary, or what the answer means out.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 
+#include "audio.h"
 #include "commands.h"
 #include "compare.h"
 
@@ -88,6 +89,55 @@ template <class T> bool print_kept(const oneweight::ExecutionContext& context, c
   return true;
 }
 
+// Runs a model that takes samples over a sound, one window behind the other, and prints the classes with the highest mean score.
+// State is kept from window to window.
+oneweight::Status run_audio(const RunArguments& arguments, const Planned& planned, oneweight::ExecutionContext& context) {
+  const oneweight::PlanTensor& input = context.input_tensor(0);
+  const int64_t window = input.shape.elements();
+  bool is_row = input.shape.rank() >= 1;
+  for (int i = 0; i + 1 < input.shape.rank(); ++i) is_row = is_row && input.shape[i] == 1;
+  if (planned.plan->inputs().size() != 1 || !is_row || window < 2)
+    return make_error(ErrorCode::unsupported, "the model does not take a row of samples as its only input");
+  auto sound = read_wav(arguments.audio);
+  if (!sound.ok()) return sound.status();
+  const Audio audio = resample(*sound, arguments.rate);
+  auto metadata = read_metadata(*planned.model);
+  if (!metadata.ok()) return metadata.status();
+  std::string file;
+  for (const TensorMetadata& output : metadata->outputs)
+    if (file.empty()) file = output.labels_file;
+  std::vector<std::string> labels;
+  if (!arguments.picture.labels.empty()) {
+    auto lines = read_lines(arguments.picture.labels);
+    if (!lines.ok()) return lines.status();
+    labels = std::move(*lines);
+  } else if (auto lines = packed_lines(*planned.model, file); lines.ok()) {
+    labels = std::move(*lines);
+  }
+  std::vector<float> part(static_cast<size_t>(window)), scores(static_cast<size_t>(context.output_tensor(0).shape.elements()));
+  std::vector<double> sums(scores.size());
+  int64_t windows = 0;
+  const auto samples = static_cast<int64_t>(audio.samples.size());
+  for (int64_t at = 0; at == 0 || at + window <= samples; at += window, ++windows) {  // at least one, filled with silence
+    std::fill(part.begin(), part.end(), 0.0f);
+    std::copy_n(audio.samples.begin() + at, std::min(window, samples - at), part.begin());
+    ONEWEIGHT_RETURN_IF_ERROR(oneweight::set_real_input(context, 0, part));
+    ONEWEIGHT_RETURN_IF_ERROR(context.run());
+    ONEWEIGHT_RETURN_IF_ERROR(oneweight::get_real_output(context, 0, scores));
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] += static_cast<double>(scores[i]);
+  }
+  std::printf("sound: %.2f s at %d samples a second, taken at %d; %lld window%s of %lld samples\n",
+              static_cast<double>(sound->samples.size()) / sound->rate, sound->rate, arguments.rate, static_cast<long long>(windows),
+              windows == 1 ? "" : "s", static_cast<long long>(window));
+  std::vector<size_t> order(sums.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return sums[a] > sums[b]; });
+  for (size_t i = 0; i < std::min(order.size(), static_cast<size_t>(arguments.top)); ++i)
+    std::printf("  %.4f  %s\n", sums[order[i]] / static_cast<double>(windows),
+                order[i] < labels.size() ? labels[order[i]].c_str() : ("class " + std::to_string(order[i])).c_str());
+  return {};
+}
+
 }  // namespace
 
 int run(const RunArguments& arguments) {
@@ -97,6 +147,10 @@ int run(const RunArguments& arguments) {
   if (!planned.ok()) return report(planned.status());
   auto context = oneweight::ExecutionContext::create(planned->plan);
   if (!context.ok()) return report(context.status());
+  if (!arguments.audio.empty()) {
+    const oneweight::Status status = run_audio(arguments, *planned, *context);
+    return status.ok() ? static_cast<int>(kSuccess) : report(status);
+  }
   std::optional<PictureRun> picture;
   if (!arguments.picture.image.empty()) {
     auto opened = PictureRun::open(arguments.picture, *planned);
