@@ -15,6 +15,7 @@
 #include "oneweight/context/execution_context.h"
 #include "oneweight/context/quantize.h"
 #include "oneweight/model/model_view.h"
+#include "oneweight/plan/custom_operator.h"
 #include "oneweight/plan/plan.h"
 
 #ifndef ONEWEIGHT_OPS

@@ -233,10 +233,13 @@ class PlanBuilder {
     return row.code == op.code && (op.code != BuiltinOperator::custom || (row.custom_code && op.custom_code == row.custom_code));
   }
   const OpRow* find_row(const OperatorDef& op) const {
+    const auto fits = [&](const OpRow& row) {
+      return is_named(row, op) && op.version >= row.min_version && op.version <= row.max_version && row.accepts(types_of(op, row));
+    };
+    for (const OpRow* row : options_.custom_operators)
+      if (row && fits(*row)) return row;
     for (const OpRow& row : rows_)
-      if (is_named(row, op) && op.version >= row.min_version && op.version <= row.max_version &&
-          row.accepts(types_of(op, row)))
-        return &row;
+      if (fits(row)) return &row;
     return nullptr;
   }
 
@@ -706,6 +709,7 @@ class PlanBuilder {
       return parent.invalid("gives subgraph %d %zu inputs, it has %zu", index, inputs.size(), graphs[index].inputs.size());
     PlanOptions options;
     options.fuse = options_.fuse;
+    options.custom_operators = options_.custom_operators;
     std::vector<int> path = path_;
     path.push_back(index);
     for (size_t i = 0; i < inputs.size(); ++i) {

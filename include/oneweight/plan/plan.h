@@ -20,6 +20,8 @@ inline namespace v1 {
 // Every tensor, scratch area and the block itself start at a multiple of this many bytes.
 inline constexpr int64_t kAlignment = 64;
 
+struct OpRow;
+
 struct PlanOptions {
   // Signature to run, by key; empty: the main subgraph.
   std::string signature;
@@ -33,6 +35,8 @@ struct PlanOptions {
   bool fuse = true;
   // Scratch for that many rows ranges of a step at one time (RunOptions::executor); at least 1.
   int workers = 1;
+  // Operators of the user's own (plan/custom_operator.h), asked before the set's. The rows must outlive the making of the plan.
+  std::vector<const OpRow*> custom_operators;
   // Largest block of scratch a context may need, in bytes; 0 = no limit.
   int64_t memory_limit = 0;
 };
