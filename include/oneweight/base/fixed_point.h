@@ -65,15 +65,17 @@ constexpr int32_t multiply_by_quantized_multiplier(int64_t x, FixedMultiplier fa
   const int32_t reduced = factor.multiplier < 0x7fff0000 ? (factor.multiplier + (1 << 15)) >> 16 : 0x7fff;
   const int total = 15 - factor.shift;
   if (total < 1 || total > 62) return 0;
-  return static_cast<int32_t>((x * reduced + (int64_t{1} << (total - 1))) >> total);
+  return static_cast<int32_t>(static_cast<int64_t>(static_cast<uint64_t>(x) * static_cast<uint64_t>(int64_t{reduced}) + (uint64_t{1} << (total - 1))) >> total);
 }
 
 // x * factor rounded once, halves up: what the reference FULLY_CONNECTED does. |x| < 2^46.
 constexpr int64_t multiply_rounding_once(int64_t x, FixedMultiplier factor) {
   const int total = 31 - factor.shift;
-  if (total < 16) return (x * factor.multiplier + ((int64_t{1} << total) >> 1)) >> total;
+  const auto product = [&](int64_t a) { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(int64_t{factor.multiplier})); };  // wraps
+  const auto sum = [](int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); };
+  if (total < 16) return sum(product(x), (int64_t{1} << total) >> 1) >> total;
   const int64_t high = x >> 16, low = x & 0xffff;
-  return (high * factor.multiplier + ((low * factor.multiplier + (int64_t{1} << (total - 1))) >> 16)) >> (total - 16);
+  return sum(product(high), (product(low) + (int64_t{1} << (total - 1))) >> 16) >> (total - 16);
 }
 
 // Stored bounds [low, high] that clamp to the real interval [real_low, real_high], for an output of this scale and zero

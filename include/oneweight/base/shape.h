@@ -43,8 +43,18 @@ class Shape {
     rank_ = rank < kMaxRank ? rank : kMaxRank;
   }
 
-  // Product of all extents, or -1 when it overflows or an extent is negative.
-  int64_t elements() const { return elements(0, rank_); }
+  // Product of all extents, or -1 when an extent is negative or the product of those that are not 0 passes 2^58: strides
+  // of tensors without elements stay in range, too.
+  int64_t elements() const {
+    int64_t product = 1;
+    bool empty = false;
+    for (int i = 0; i < rank_; ++i) {
+      if (extents_[i] < 0) return -1;
+      empty |= extents_[i] == 0;
+      if (extents_[i] != 0 && (!checked_multiply(product, extents_[i], &product) || product > (int64_t{1} << 58))) return -1;
+    }
+    return empty ? 0 : product;
+  }
   // The same over axes [first, last).
   int64_t elements(int first, int last) const {
     int64_t product = 1;

@@ -78,7 +78,7 @@ inline void written_rows_kernel(const KernelArgs& args) {
     return p.wide[slice][what] ? Preparation::load<int64_t>(from, axis) : int64_t{Preparation::load<int32_t>(from, axis)};
   };
   const int64_t first = value(0, 1, 0), behind = value(1, 0, 0);
-  bool whole = value(0, 0, 0) == 0 && (value(1, 1, 0) == -1 || value(1, 1, 0) == p.all_rows - behind);
+  bool whole = behind >= 0 && behind <= p.all_rows && value(0, 0, 0) == 0 && (value(1, 1, 0) == -1 || value(1, 1, 0) == p.all_rows - behind);
   for (int32_t i = 1; i < p.rank; ++i)
     for (int slice = 0; slice < 2; ++slice)
       whole = whole && value(slice, 0, i) == 0 && (value(slice, 1, i) == -1 || value(slice, 1, i) == p.shape[i]);

@@ -260,7 +260,6 @@ Status Conv3DBy<kTranspose, W>::prepare(Preparation& p) {
   const Operand &filter = p.input(1), &input = p.input(kTranspose ? 2 : 0);
   ONEWEIGHT_RETURN_IF_ERROR(p.expect_rank(input, 5, 5));
   ONEWEIGHT_RETURN_IF_ERROR(p.expect_rank(filter, 5, 5));
-  ONEWEIGHT_RETURN_IF_ERROR(check_dense(p, filter));
   Conv3DParams* params = p.make_params<Conv3DParams>();
   if (!params) return p.no_memory();
   params->data = kTranspose ? 2 : 0,

@@ -25,12 +25,6 @@ inline Status check_bias(const Preparation& p, int i, int64_t channels) {
   return p.invalid("its bias %s must have %lld elements", p.describe(p.input(i)).c_str(), static_cast<long long>(channels));
 }
 
-// Weights that are stored sparsely cannot be read where they lie.
-inline Status check_dense(const Preparation& p, const Operand& t) {
-  if (!t.sparsity) return {};
-  return p.error(ErrorCode::unsupported, "%s is stored sparsely", p.describe(t).c_str());
-}
-
 // Checks the node, takes over a padding in front of it and states the output's shape.
 inline Status read_conv_2d(Preparation& p, ConvNode* node) {
   ONEWEIGHT_RETURN_IF_ERROR(p.expect_operands(2, 3));
@@ -39,7 +33,6 @@ inline Status read_conv_2d(Preparation& p, ConvNode* node) {
   const Operand &input = p.input(0), &filter = p.input(1);
   ONEWEIGHT_RETURN_IF_ERROR(p.expect_rank(input, 4, 4));
   ONEWEIGHT_RETURN_IF_ERROR(p.expect_rank(filter, 4, 4));
-  ONEWEIGHT_RETURN_IF_ERROR(check_dense(p, filter));
   const OptionsView& o = p.options();
   WindowOptions window;
   window.padding = o.get<int8_t>(0, 0);
@@ -74,7 +67,6 @@ inline Status read_fully_connected(Preparation& p, FullyConnectedNode* node) {
   ONEWEIGHT_RETURN_IF_ERROR(p.expect_operands(2, 3));
   const Operand &input = p.input(0), &weights = p.input(1);
   ONEWEIGHT_RETURN_IF_ERROR(p.expect_rank(weights, 2, 2));
-  ONEWEIGHT_RETURN_IF_ERROR(check_dense(p, weights));
   const OptionsView& o = p.options();
   node->activation = static_cast<Activation>(o.get<int8_t>(0, 0));
   if (const int format = o.get<int8_t>(1, 0); format != 0)

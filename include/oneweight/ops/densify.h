@@ -52,7 +52,7 @@ struct Densify {
   static bool accepts(const NodeTypes& t) { return t.input_count == 1 && accepts_moved<0>(t) && t.constant[0]; }
   static Status prepare(Preparation& p);
   static constexpr OpRow row = {
-      .code = BuiltinOperator::densify, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare};
+      .code = BuiltinOperator::densify, .types = "all of whole bytes", .accepts = &accepts, .prepare = &prepare, .takes_sparse = true};
 };
 
 #if ONEWEIGHT_HAS_KERNELS

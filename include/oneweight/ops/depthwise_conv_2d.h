@@ -450,7 +450,6 @@ inline Status read_depthwise(Preparation& p, DepthwiseParams* params, Activation
   const Operand &input = p.input(0), &filter = p.input(1);
   ONEWEIGHT_RETURN_IF_ERROR(p.expect_rank(input, 4, 4));
   ONEWEIGHT_RETURN_IF_ERROR(p.expect_rank(filter, 4, 4));
-  ONEWEIGHT_RETURN_IF_ERROR(check_dense(p, filter));
   const OptionsView& o = p.options();
   WindowOptions window;
   window.padding = o.get<int8_t>(0, 0);

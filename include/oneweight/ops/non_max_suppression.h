@@ -95,7 +95,7 @@ void kernel(const KernelArgs& args) {
       dropped = common >= limit;
       if (dropped || sigma <= 0) continue;
       next.score *= std::exp(decay * common * common);
-      dropped = next.score <= threshold;
+      dropped = !(next.score > threshold);  // NaN, too
     }
     next.seen = static_cast<int32_t>(count);
     if (!dropped && next.score != before) {

@@ -212,7 +212,7 @@ inline void transpose_conv_wide(const KernelArgs& args) {
           const FixedMultiplier f{p.scaling.multiplier[i], p.scaling.shift[i]};
           int64_t scaled;
           if (p.bias_is_wide) {
-            scaled = multiply_by_quantized_multiplier(sum + (bias ? Preparation::load<int64_t>(bias, i) : 0), f);
+            scaled = multiply_by_quantized_multiplier(static_cast<int64_t>(static_cast<uint64_t>(sum) + (bias ? Preparation::load<uint64_t>(bias, i) : 0)), f);
           } else {
             const uint32_t wrapped = static_cast<uint32_t>(sum) + Preparation::load<uint32_t>(bias, i);
             scaled = multiply_by_quantized_multiplier(static_cast<int32_t>(wrapped), f);

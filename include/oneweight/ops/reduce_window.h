@@ -142,6 +142,10 @@ Status ReduceWindowBy<kStablehlo>::prepare(Preparation& p) {
     shape.push_back(a.out);
     if (!checked_multiply(params->taps, a.window, &params->taps)) return p.invalid("its window has too many elements");
   }
+  int64_t work = 0;
+  if (shape.elements() > 0 && (!checked_multiply(params->taps, shape.elements(), &work) || work > int64_t{1} << 40))
+    return p.error(ErrorCode::unsupported, "would visit %lld window elements for each of %lld outputs", static_cast<long long>(params->taps),
+                   static_cast<long long>(shape.elements()));
   ONEWEIGHT_RETURN_IF_ERROR(p.set_output(0, shape));
   KernelFn kernel = nullptr;
   const bool known = with_body_type(input.type, [&]<class T>(T) {

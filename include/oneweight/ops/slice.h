@@ -74,8 +74,9 @@ ONEWEIGHT_INLINE Status Slice::prepare(Preparation& p) {
   Shape shape;
   for (int i = 0; i < in.rank(); ++i) {
     const int64_t start = moving ? 0 : starts[i];
-    const int64_t size = sizes[i] == -1 ? in[i] - start : sizes[i];
-    if (start < 0 || start > in[i] || size < 0 || size > in[i] - start)
+    const bool starts_inside = start >= 0 && start <= in[i];
+    const int64_t size = sizes[i] != -1 ? sizes[i] : starts_inside ? in[i] - start : 0;
+    if (!starts_inside || size < 0 || size > in[i] - start)
       return p.invalid("start %lld and size %lld along axis %d lie outside %s", static_cast<long long>(start),
                        static_cast<long long>(sizes[i]), i, p.describe(input).c_str());
     shape.push_back(size);

@@ -96,6 +96,8 @@ void elementwise_kernel(const KernelArgs& args) {
   for (int64_t i = p.elements.begin(args.rows), end = p.elements.end(args.rows); i < end; ++i) {
     if constexpr (std::is_same_v<T, half>)
       out[i] = float_to_half(combine<kKind, float>(half_to_float(a[i]), half_to_float(b[i])));
+    else if constexpr (std::is_same_v<T, bool>)  // any byte but 0 is true
+      out[i] = combine<kKind, T>(args.in<uint8_t>(0)[i] != 0, args.in<uint8_t>(1)[i] != 0);
     else
       out[i] = combine<kKind, T>(a[i], b[i]);
   }

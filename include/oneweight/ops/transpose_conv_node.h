@@ -150,7 +150,6 @@ inline Status check_transpose_conv(const Preparation& p, int64_t stride_h, int64
   const Operand &input = p.input(node->input), &filter = p.input(node->filter);
   ONEWEIGHT_RETURN_IF_ERROR(p.expect_rank(input, 4, 4));
   ONEWEIGHT_RETURN_IF_ERROR(p.expect_rank(filter, 4, 4));
-  ONEWEIGHT_RETURN_IF_ERROR(check_dense(p, filter));
   TransposeConvGeometry& g = node->geometry;
   constexpr int64_t kMax = int64_t{1} << 31;
   if (stride_h <= 0 || stride_w <= 0 || stride_h >= kMax || stride_w >= kMax)

@@ -46,7 +46,14 @@ int64_t walk(const std::byte* data, int64_t count, int32_t* table, int64_t size,
     const T value = Preparation::load<T>(data, i);
     uint64_t bits = 0;
     if (!(value == T{0})) std::memcpy(&bits, &value, sizeof(T));  // -0 is 0
-    uint64_t slot = (bits * 0x9e3779b97f4a7c15u) >> 20;
+    if (!(value == value)) {  // NaN equals nothing: a place of its own
+      if (!found(i, places)) return places + 1;
+      ++places;
+      continue;
+    }
+    bits = (bits ^ (bits >> 33)) * 0xff51afd7ed558ccdu;
+    bits = (bits ^ (bits >> 33)) * 0xc4ceb9fe1a85ec53u;
+    uint64_t slot = bits ^ (bits >> 33);
     for (;; ++slot) {
       int32_t& entry = table[slot & static_cast<uint64_t>(size - 1)];
       if (entry < 0) {

@@ -13,6 +13,7 @@
 
 #include "oneweight/plan/arena.h"
 #include "oneweight/plan/op_row.h"
+#include "oneweight/plan/resources.h"
 
 namespace oneweight {
 inline namespace v1 {
@@ -47,19 +48,8 @@ class PlanBuilder {
 
   static constexpr int kMaxWorkers = 64;
 
-  static constexpr int kMaxDepth = 16;  // of nested subgraphs
-
-  // Variables of all subgraphs of a model: one registry for the plan of the main graph and those below it.
-  struct Resource {
-    std::string name;
-    TensorType type = TensorType::float32;
-    Shape shape;
-    int64_t offset = -1;             // -1: not used yet
-  };
-  struct Resources {
-    std::vector<Resource> all;
-    int64_t bytes = 0;
-  };
+  static constexpr int kMaxDepth = 16;     // of nested subgraphs
+  static constexpr int kMaxGraphs = 4096;  // calls of subgraphs in a model, nested ones counted
 
   struct Tensor {
     int32_t producer = -1;           // operator index
@@ -98,6 +88,8 @@ class PlanBuilder {
       if (!info_[t].available)
         return make_error(ErrorCode::invalid_model, "output tensor '%s' is not computed by any operator",
                           std::string(plan_->tensors_[t].name).c_str());
+    for (int32_t t : plan_->outputs_)
+      if (is_sparse(t)) return sparse_error(t);
     for (size_t t = 0; t < info_.size(); ++t)
       if (info_[t].unsized && (info_[t].is_output || info_[t].keep)) return unsized_error(static_cast<int>(t), " and is asked for");
     for (int32_t t : plan_->outputs_) ONEWEIGHT_RETURN_IF_ERROR(need_value(t));
@@ -211,6 +203,11 @@ class PlanBuilder {
   bool is_constant(int t) const { return plan_->tensors_[t].placement == Placement::constant; }
   bool is_state(int t) const { return t >= 0 && plan_->tensors_[t].placement == Placement::state; }
 
+  bool is_sparse(int t) const { return is_constant(t) && subgraph().tensors[t].sparsity != nullptr; }
+  Status sparse_error(int t) const {
+    return make_error(ErrorCode::unsupported, "tensor '%s' is a constant that is stored sparsely; only DENSIFY may read it", name_of(t).c_str());
+  }
+
   // Types of a node as `row` would see them.
   NodeTypes types_of(const OperatorDef& op, const OpRow& row) const {
     NodeTypes types;
@@ -311,6 +308,7 @@ class PlanBuilder {
       if (t < 0) continue;
       if (!info_[t].available)
         return p.invalid("reads tensor '%s' before any operator has computed it", name_of(t).c_str());
+      if (is_sparse(t) && !row->takes_sparse) return sparse_error(t);
       if (info_[t].unsized && !row->takes_unsized) return unsized_error(t, " and is read by operator " + std::to_string(index) + " " + std::string(op.name()));
       if (info_[t].widened_from >= 0 && !is_constant(t)) {
         if (reads_stored(*row, static_cast<int>(i))) {
@@ -354,6 +352,7 @@ class PlanBuilder {
     }
     if (!p.constant_outputs_.empty() && p.constant_outputs_.size() == node.outputs.size()) return {};
     if (!p.kernel_) return p.error(ErrorCode::unsupported, "did not state a kernel");
+    if (p.scratch_ < 0) return p.error(ErrorCode::unsupported, "needs more scratch than can be counted");
     node.live = true;
     if (!node.outputs.empty() && info_[node.outputs[0]].widened_from >= 0) {
       node.live = false;
@@ -543,6 +542,15 @@ class PlanBuilder {
     return true;
   }
 
+  // All outputs are without elements, and no variable changes.
+  bool computes_nothing(const Node& node) const {
+    bool nothing = !node.preparation.side_effect_;
+    for (int32_t t : node.outputs) nothing = nothing && plan_->tensors_[t].bytes == 0;
+    for (int32_t t : node.inputs)
+      nothing = nothing && (t < 0 || plan_->tensors_[t].placement != Placement::state || plan_->tensors_[t].bytes == 0);
+    return nothing;
+  }
+
   void emit_steps() {
     // Aliases and in-place steps are decided in execution order, with the uses that are left.
     const size_t n = info_.size();
@@ -569,7 +577,7 @@ class PlanBuilder {
     std::vector<Node*> kept;
     for (size_t s = 0; s < order.size(); ++s) {
       Node& node = *order[s];
-      if (try_alias(node)) continue;
+      if (computes_nothing(node) || try_alias(node)) continue;
       kept.push_back(&node);
       for (const auto& [in, out] : node.preparation.in_place_) {
         const int from = node.inputs[in], to = node.outputs[out];
@@ -625,7 +633,7 @@ class PlanBuilder {
     // The block begins with the addresses of all tensors, and one address per output for bound memory.
     plan.arena_offset_ = aligned(static_cast<int64_t>(n + static_cast<int>(plan.outputs_.size())) * static_cast<int64_t>(sizeof(void*)));
     // The main plan's block holds the resources of all.
-    if (path_.size() == 1) plan.resource_bytes_ = resources_->bytes;
+    if (path_.size() == 1) plan.resource_bytes_ = resources_->bytes();
     int64_t state = plan.arena_offset_ + aligned(plan.resource_bytes_);
     for (int t = 0; t < n; ++t) {
       PlanTensor& tensor = plan.tensors_[t];
@@ -705,6 +713,11 @@ class PlanBuilder {
     if (std::find(path_.begin(), path_.end(), index) != path_.end())
       return parent.invalid("calls subgraph %d from inside itself: recursion is not supported", index);
     if (path_.size() >= kMaxDepth) return parent.invalid("nests subgraphs deeper than %d", kMaxDepth);
+    if (++resources_->graphs > kMaxGraphs) return parent.error(ErrorCode::unsupported, "calls more than %d subgraphs, nested calls counted", kMaxGraphs);
+    std::vector<int32_t> distinct = graphs[index].inputs;
+    std::sort(distinct.begin(), distinct.end());
+    if (std::adjacent_find(distinct.begin(), distinct.end()) != distinct.end())
+      return parent.invalid("calls subgraph %d, which names a tensor twice among its inputs", index);
     if (graphs[index].inputs.size() != inputs.size())
       return parent.invalid("gives subgraph %d %zu inputs, it has %zu", index, inputs.size(), graphs[index].inputs.size());
     PlanOptions options;
@@ -730,29 +743,6 @@ class PlanBuilder {
     return {};
   }
 
-  int32_t resource_handle(const std::string& name) {
-    for (size_t i = 0; i < resources_->all.size(); ++i)
-      if (resources_->all[i].name == name) return static_cast<int32_t>(i);
-    resources_->all.emplace_back().name = name;
-    return static_cast<int32_t>(resources_->all.size() - 1);
-  }
-  Status place_resource(Preparation& p, const std::string& name, TensorType type, const Shape& shape, int64_t* offset) {
-    Resource& r = resources_->all[resource_handle(name)];
-    if (r.offset < 0) {
-      const int64_t bytes = shape.bytes(type);
-      if (bytes < 0 || bytes > (int64_t{1} << 40)) return p.invalid("variable '%s' of shape %s is too large", name.c_str(), shape.to_string().c_str());
-      r.type = type;
-      r.shape = shape;
-      r.offset = resources_->bytes;
-      resources_->bytes += (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    } else if (r.type != type || !(r.shape == shape)) {
-      return p.error(ErrorCode::unsupported, "uses variable '%s' as %s %s, elsewhere it is %s %s", name.c_str(), tensor_type_name(type),
-                     shape.to_string().c_str(), tensor_type_name(r.type), r.shape.to_string().c_str());
-    }
-    *offset = r.offset;
-    return {};
-  }
-
   const PlanOptions& options_;
   std::span<const OpRow> rows_;
   int64_t target_;
@@ -768,17 +758,14 @@ class PlanBuilder {
 };
 
 inline Status Preparation::resource(const std::string& name, TensorType type, const Shape& shape, int64_t* offset) {
-  return builder_->place_resource(*this, name, type, shape, offset);
+  return builder_->resources_->place(*this, name, type, shape, offset);
 }
 inline const Quantization& Preparation::intermediate(int i) const {
   const int32_t t = op_->intermediates[static_cast<size_t>(i)];
   return t < 0 ? *PlanBuilder::empty_operand().quantization : builder_->subgraph().tensors[static_cast<size_t>(t)].quantization;
 }
-inline int32_t Preparation::resource_handle(const std::string& name) { return builder_->resource_handle(name); }
-inline const std::string* Preparation::resource_name(int32_t handle) const {
-  const auto& all = builder_->resources_->all;
-  return handle >= 0 && static_cast<size_t>(handle) < all.size() ? &all[handle].name : nullptr;
-}
+inline int32_t Preparation::resource_handle(const std::string& name) { return builder_->resources_->handle(name); }
+inline const std::string* Preparation::resource_name(int32_t handle) const { return builder_->resources_->name(handle); }
 inline Status Preparation::subgraph(int index, std::span<const Operand* const> inputs, const Plan** plan) {
   return builder_->subgraph_plan(*this, index, inputs, plan);
 }

@@ -21,6 +21,8 @@ struct OpRow {
   bool widens = false;
   // prepare() can look through inputs whose shapes are known while running only (Preparation::absorb_unsized).
   bool takes_unsized = false;
+  // prepare() looks at Operand::sparsity: other rows never see constants that are stored sparsely.
+  bool takes_sparse = false;
   int32_t min_version = 1;
   int32_t max_version = 1 << 30;               // newer versions change types; accepts() judges those
 };

@@ -169,10 +169,12 @@ class Preparation {
     return bytes ? new (bytes) P() : nullptr;
   }
   // A zeroed array kept in the plan (row sums, multipliers, tables; at most 16 bytes an output channel
-  // plus tables). The parameters may point to it. Null when out of memory.
+  // plus tables; 256 MiB at the most). The parameters may point to it. Null when out of memory.
   template <class T>
   T* derived(int64_t count) {
     static_assert(std::is_trivially_copyable_v<T>);
+    constexpr int64_t kMost = (int64_t{1} << 28) / static_cast<int64_t>(sizeof(T));
+    if (count > kMost) return nullptr;
     return static_cast<T*>(memory_->allocate(static_cast<size_t>(count > 0 ? count : 1) * sizeof(T)));
   }
   Status no_memory() const { return error(ErrorCode::out_of_memory, "no memory for its parameters"); }
