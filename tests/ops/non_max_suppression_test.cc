@@ -82,3 +82,9 @@ TEST_CASE("wrong boxes and limits", "[ops][non_max_suppression]") {
   check_refused(run({.overlap = std::nanf("")}), ErrorCode::invalid_data, "the overlap from which boxes are dropped is not a number");
   check_refused(run({.scores = {1, 2}}), ErrorCode::invalid_model, "are not boxes of four numbers with their scores");
 }
+
+TEST_CASE("boxes whose areas are infinite end the search", "[ops][non_max_suppression]") {
+  const float far = 1e20f;
+  const auto found = run({.boxes = {-far, -far, far, far, -far, -far, far, far}, .scores = {0.9f, 0.8f}, .most = 2, .sigma = 0.5f});
+  check_values<int32_t>(found, {}, {1}, 0, 2);
+}

@@ -133,3 +133,13 @@ TEST_CASE("a slice of computed size is refused where its shape is needed", "[ops
                       (asked ? "asked for" : "read by operator 1 NEG"));
   }
 }
+
+TEST_CASE("a start far outside is refused", "[ops][slice][errors]") {
+  ModelBuilder m;
+  const int x = m.tensor(TensorType::float32, {4}, "x"), y = m.tensor(TensorType::float32, {}, "y");
+  const int starts = m.tensor(TensorType::int64, {1}, "starts").values(std::vector<int64_t>{std::numeric_limits<int64_t>::min()});
+  const int sizes = m.tensor(TensorType::int64, {1}, "sizes").values(std::vector<int64_t>{-1});
+  m.op(BuiltinOperator::slice, {x, starts, sizes}, {y});
+  m.inputs({x}).outputs({y});
+  check_refused(run_on_targets(m, {bytes_of(std::vector<float>(4))}), ErrorCode::invalid_model, "lie outside tensor 'x'");
+}
