@@ -37,8 +37,6 @@ inline Status read_batch_matmul(Preparation& p, BatchMatMulNode* node) {
   const Operand &x = p.input(0), &y = p.input(1);
   ONEWEIGHT_RETURN_IF_ERROR(p.expect_rank(x, 2, kMaxRank));
   ONEWEIGHT_RETURN_IF_ERROR(p.expect_rank(y, 2, kMaxRank));
-  for (const Operand* t : {&x, &y})
-    if (t->sparsity) return p.error(ErrorCode::unsupported, "%s is stored sparsely", p.describe(*t).c_str());
   BatchMatMulNode& n = *node;
   n.adj_x = p.options().get<bool>(0, false), n.adj_y = p.options().get<bool>(1, false);
   n.asymmetric = p.options().get<bool>(2, false);

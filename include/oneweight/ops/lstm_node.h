@@ -115,7 +115,6 @@ inline bool takes_lstm(const NodeTypes& t, TensorType weights, TensorType data) 
 }
 
 inline Status expect_recurrent_operand(const Preparation& p, const Operand& t, TensorType type, const Shape& shape, const char* what) {
-  if (t.sparsity) return p.error(ErrorCode::unsupported, "%s is stored sparsely", p.describe(t).c_str());
   if (t.type == type && t.shape == shape) return {};
   return p.invalid("%s %s must be %s %s", what, p.describe(t).c_str(), tensor_type_name(type), shape.to_string().c_str());
 }
