@@ -56,7 +56,9 @@ inline void audio_spectrogram_kernel(const KernelArgs& args) {
     const int64_t channel = row / p.frames, frame = row % p.frames;
     for (int64_t i = 0; i < p.length; ++i) {
       const float sample = i < p.window ? Preparation::load<float>(args.in<std::byte>(0), (frame * p.stride + i) * p.channels + channel) : 0;
-      (i % 2 ? x.im : x.re)[i / 2] = i < p.window ? p.weights[i] * static_cast<double>(sample) : 0;
+      // A pointer first: g++ 12 under UBSan evaluates an index behind a conditional in one of its branches only.
+      double* const to = i % 2 ? x.im : x.re;
+      to[i / 2] = i < p.window ? p.weights[i] * static_cast<double>(sample) : 0;
     }
     real_fft(x, y, p.length, p.twiddles, z);
     float* out = args.out<float>(0) + row * bins;
