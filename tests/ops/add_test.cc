@@ -1,4 +1,6 @@
 #include "oneweight/base/fixed_point.h"
+#include <array>
+
 #include "tests/support/run_operator.h"
 
 using namespace oneweight;
@@ -114,6 +116,30 @@ TEST_CASE("quantised sums and products have the bits of the reference kernels", 
     if (code != BuiltinOperator::mul)
       check_binary<int16_t>(code, {41}, {41}, {41}, [&](int16_t x, int16_t y) { return stored_sum(code, x, y, wide, -32768, 32767); }, 0, 0, wide);
   }
+}
+
+TEST_CASE("every pair of bytes has the sum of the reference kernel", "[ops][add][int8]") {
+  const Shape shape{256, 256};
+  std::vector<int8_t> x, y;
+  for (int i = 0; i < 65536; ++i) x.push_back(static_cast<int8_t>(i / 256 - 128)), y.push_back(static_cast<int8_t>(i % 256 - 128));
+  // Equal scales give halves of integers, far ones nearly none of an operand; the last ones saturate everywhere or overflow the linear form.
+  std::vector<std::array<Quantized, 3>> scales = {{{{0.5f, 0}, {0.5f, 0}, {1.0f, 0}}},   {{{0.1f, -3}, {0.1f, 7}, {0.2f, 1}}},
+                                                  {{{3.0f, 5}, {1e-5f, 0}, {3.0f, -5}}}, {{{1e-6f, 100}, {0.7f, -128}, {0.02f, 0}}},
+                                                  {{{1.0f, 0}, {1.0f, 0}, {255.0f, 0}}}, {{{100.0f, 3}, {90.0f, 2}, {0.01f, 1}}},
+                                                  {{{1.0f, 0}, {1.0f, 0}, {1e-4f, 0}}}};
+  Random random(5);
+  for (int k = 0; k < 12; ++k) {
+    const auto scale = [&] { return static_cast<float>(random.between(1, 1 << 20)) / (1 << 24); };
+    const auto zero = [&] { return random.between(-128, 127); };
+    scales.push_back({{{scale(), zero()}, {scale(), zero()}, {scale(), zero()}}});
+  }
+  for (const auto& q : scales)
+    for (const BuiltinOperator code : {BuiltinOperator::add, BuiltinOperator::sub}) {
+      INFO("scales " << q[0].scale << " " << q[1].scale << " " << q[2].scale);
+      std::vector<int8_t> want;
+      for (size_t i = 0; i < x.size(); ++i) want.push_back(stored_sum(code, x[i], y[i], q.data(), -128, 127));
+      check_values(run_on_targets(binary_model<int8_t>(code, shape, shape, 0, q.data()), {bytes_of(x), bytes_of(y)}), shape, want);
+    }
 }
 
 TEST_CASE("operands that do not fit are refused with their shapes", "[ops][add][errors]") {

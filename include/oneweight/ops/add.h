@@ -1,8 +1,9 @@
 // ADD, SUB and MUL with numpy broadcasting to rank 8 and a fused activation (none, relu, relu6, relu_n1_to_1).
 // Float, half (in float), int32, int64 and int16 without scales (wrapping), complex64; int8, uint8, int16 bit-exact with TFLite's reference
 // kernels: for sums both operands are scaled by 2^20 (int16: 2^15) over twice the larger scale, added, and
-// scaled to the output; for products (q1 - z1)(q2 - z2) is scaled once. NaN passes the activation. In place where
-// an operand has the output's shape.
+// scaled to the output; for products (q1 - z1)(q2 - z2) is scaled once. Sums of bytes are linear forms of the operands,
+// computed from bounds of the reference kernel's roundings; where the bounds round apart it is followed step by step.
+// NaN passes the activation. In place where an operand has the output's shape.
 #ifndef ONEWEIGHT_OPS_ADD_H
 #define ONEWEIGHT_OPS_ADD_H
 
@@ -15,6 +16,13 @@
 namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
 
+// Bounds of an 8-bit sum without the output's zero point: floor((a factor[0] + b factor[1] + low) / 2^shift), and the same
+// with `width` added. Only where `usable`.
+struct LinearSum {
+  int32_t factor[2] = {}, low = 0, width = 0, shift = 0;
+  bool usable = false;
+};
+
 struct SumParams {
   BroadcastPlan<2> broadcast;
   ElementRows elements;
@@ -25,6 +33,7 @@ struct SumParams {
   FixedMultiplier factor[2], out_factor;
   bool halves[2] = {};               // factor is 1/2: no rounding
   bool narrow = false;               // 8 bits: no shift to the left
+  LinearSum linear;
 };
 
 enum class SumKind { add, sub, mul };
@@ -119,7 +128,7 @@ HWY_INLINE V sum_quantized(D d, const SumParams& p, const SumFactors<D>& f, V x,
 
 template <SumKind kKind, class T, bool kNarrow>
 HWY_INLINE void sum_quantized_rows(const KernelArgs& args) {
-  const auto& p = args.params<SumParams>();
+  const SumParams p = args.params<SumParams>();  // a copy: the compiler takes stored bytes for changes of the original
   const T *a = args.in<T>(0), *b = args.in<T>(1);
   T* out = args.out<T>(0);
   const Int32Tag d;
@@ -140,10 +149,22 @@ HWY_INLINE void sum_quantized_rows(const KernelArgs& args) {
 #if ONEWEIGHT_PACKS_BYTES
     if constexpr (sizeof(T) == 1) {
       const BytePacker<T, Int32Tag> packer(d, p.out_zero_point, static_cast<int32_t>(p.low), static_cast<int32_t>(p.high));
-      for (; i + 4 * n <= count; i += 4 * n) {
-        const auto bytes = packer.pack(result(i, n), result(i + n, n), result(i + 2 * n, n), result(i + 3 * n, n));
-        hn::StoreU(bytes, hn::Repartition<T, Int32Tag>(), out + o + i);
+      const auto exact = [&](int64_t k) HWY_ATTR { return packer.pack(result(k, n), result(k + n, n), result(k + 2 * n, n), result(k + 3 * n, n)); };
+      const hn::Repartition<T, Int32Tag> d8;
+      if (kKind != SumKind::mul && p.linear.usable) {
+        const auto fa = hn::Set(d, p.linear.factor[0]), fb = hn::Set(d, p.linear.factor[1]), low = hn::Set(d, p.linear.low), width = hn::Set(d, p.linear.width);
+        const auto sum = [&](int64_t k) HWY_ATTR {
+          return hn::Add(hn::Add(hn::Mul(load(a + at[0], step[0], k, n), fa), low), hn::Mul(load(b + at[1], step[1], k, n), fb));
+        };
+        const auto rounded = [&](auto v) HWY_ATTR { return hn::ShiftRightSame(v, p.linear.shift); };
+        for (; i + 4 * n <= count; i += 4 * n) {
+          const auto s0 = sum(i), s1 = sum(i + n), s2 = sum(i + 2 * n), s3 = sum(i + 3 * n);
+          const auto from = packer.pack(rounded(s0), rounded(s1), rounded(s2), rounded(s3));
+          const auto to = packer.pack(rounded(hn::Add(s0, width)), rounded(hn::Add(s1, width)), rounded(hn::Add(s2, width)), rounded(hn::Add(s3, width)));
+          hn::StoreU(HWY_LIKELY(hn::AllTrue(d8, hn::Eq(from, to))) ? from : exact(i), d8, out + o + i);
+        }
       }
+      for (; i + 4 * n <= count; i += 4 * n) hn::StoreU(exact(i), d8, out + o + i);
     }
 #endif
     for (; i < count; i += n) {
@@ -199,6 +220,32 @@ void sum_plain_kernel(const KernelArgs& args) {
   });
 }
 
+// The linear form of a sum (signs: 1, or -1 for the second operand of a difference). The reference kernel rounds each operand to a
+// multiple of twice / 2^20 (twice: double the larger scale), by at most two thirds of it, and their sum times twice / (2^20 so) first to a fraction as fine
+// or finer. Not usable where it overflows, or where many sums lie where the bounds round apart, as in halves of integers.
+inline LinearSum linear_sum(double sa, double sb, double so, const SumParams& p, bool subtract, int32_t lowest) {
+  LinearSum f;
+  const double ra = sa / so, rb = sb / so, largest = 255 * (ra + rb) + 300;
+  if (!(largest < (1 << 14))) return f;
+  for (f.shift = 22; largest * static_cast<double>(int64_t{1} << f.shift) >= 2147483648.0;) --f.shift;
+  const double one = static_cast<double>(int64_t{1} << f.shift), unit = 2 * std::max(ra, rb) / (1 << 20);
+  const int64_t a = std::llround(ra * one), b = std::llround(rb * one) * (subtract ? -1 : 1);
+  const auto error = static_cast<int64_t>(std::ceil((4 * unit + largest / (1 << 29)) * one)) + 256;  // 255 steps of each factor's half
+  const int64_t middle = (int64_t{1} << (f.shift - 1)) - p.zero_point[0] * a - p.zero_point[1] * b;
+  f.factor[0] = static_cast<int32_t>(a), f.factor[1] = static_cast<int32_t>(b);
+  f.width = static_cast<int32_t>(2 * error);
+  const int64_t low = middle - error;
+  for (const int64_t x : {lowest, lowest + 255})
+    for (const int64_t y : {lowest, lowest + 255})
+      if (low + a * x + b * y < INT32_MIN || low + a * x + b * y + 2 * error > INT32_MAX) return f;  // zero points far outside
+  f.low = static_cast<int32_t>(static_cast<uint32_t>(low));  // sums are right modulo 2^32
+  int apart = 0;
+  for (int64_t x = lowest; x < lowest + 256; ++x)
+    for (int64_t y = lowest + x % 4 + 4; y < lowest + 256; y += 61) apart += (low + a * x + b * y) >> f.shift != (low + a * x + b * y + 2 * error) >> f.shift;
+  f.usable = apart < 16;  // of about 1100 pairs
+  return f;
+}
+
 template <SumKind kKind, class T>
 Status prepare_quantized_sum(Preparation& p, SumParams* params, const FusedActivation& bounds, KernelFn kernel) {
   const Operand &a = p.input(0), &b = p.input(1), &out = p.output(0);
@@ -218,6 +265,8 @@ Status prepare_quantized_sum(Preparation& p, SumParams* params, const FusedActiv
     params->out_factor = quantize_multiplier(twice / (static_cast<double>(1 << params->left_shift) * so));
     for (int k = 0; k < 2; ++k) params->halves[k] = params->factor[k].multiplier == 1 << 30 && params->factor[k].shift == 0;
   }
+  if constexpr (sizeof(T) == 1 && kKind != SumKind::mul)
+    params->linear = linear_sum(sa, sb, so, *params, kKind == SumKind::sub, std::numeric_limits<T>::min());
   params->narrow = params->out_factor.shift <= 0 && params->factor[0].shift <= 0 && params->factor[1].shift <= 0;
   p.set_kernel(kernel, params->elements.rows);
   return {};
