@@ -1,5 +1,7 @@
 // Fixed-point scaling on vectors against the scalar form, and the scalar form against arithmetic in wide integers, on every
 // target this processor has.
+#include <algorithm>
+
 #include "oneweight/simd/config.h"
 
 #if !ONEWEIGHT_STATIC_DISPATCH
@@ -15,7 +17,8 @@ namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
 namespace HWY_NAMESPACE {
 
-// How many of n results differ from the scalar form. kind: 0 general, 1 narrow, 2 rounding once, 3 narrow rounding once.
+// How many of n results differ from the scalar form. kind: 0 general, 1 narrow, 2 rounding once, 3 narrow rounding once, 4 plain
+// (negative results as 0), 5 plain rounding once.
 inline int64_t count_differences(const int32_t* x, const int32_t* multiplier, const int32_t* shift, int64_t n, int kind) {
   const hn::CappedTag<int32_t, 16> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -27,10 +30,12 @@ inline int64_t count_differences(const int32_t* x, const int32_t* multiplier, co
     if (kind == 1) hn::StoreU(requantize_narrow(d, v, narrow_factors(d, m, s, false)), d, got);
     if (kind == 2) hn::StoreU(requantize_once(d, v, m, s), d, got);
     if (kind == 3) hn::StoreU(requantize_narrow(d, v, narrow_factors(d, m, s, true)), d, got);
+    if (kind > 3) hn::StoreU(requantize_plain(d, v, plain_factors(d, m, s, kind == 5)), d, got);
     for (int64_t l = 0; l < lanes; ++l) {
       const FixedMultiplier f{multiplier[i + l], shift[i + l]};
-      const int64_t want = kind < 2 ? int64_t{multiply_by_quantized_multiplier(x[i + l], f)} : multiply_rounding_once(x[i + l], f);
-      wrong += got[l] != want;
+      const bool twice = kind < 2 || kind == 4;
+      const int64_t want = twice ? int64_t{multiply_by_quantized_multiplier(x[i + l], f)} : multiply_rounding_once(x[i + l], f);
+      wrong += kind == 4 ? std::max(got[l], 0) != std::max<int64_t>(want, 0) : got[l] != want;
     }
   }
   return wrong;
@@ -90,12 +95,14 @@ void for_each_target(F f) {
 TEST_CASE("vectors scale as the scalar form does", "[simd][requantize]") {
   for_each_target([](int64_t target) {
     CAPTURE(target);
-    const Row all = make_row(31, -31, 0), left = make_row(20, 0, 10), narrow = make_row(30, -31, 0), wide = make_row(31, -31, 12);
+    const Row all = make_row(31, -31, 0), left = make_row(20, 0, 10), narrow = make_row(30, -31, 0), plain = make_row(30, -31, -1), wide = make_row(31, -31, 12);
     const auto count = ONEWEIGHT_KERNEL(target, count_differences);
     CHECK(count(all.x.data(), all.multiplier.data(), all.shift.data(), kCount, 0) == 0);
     CHECK(count(left.x.data(), left.multiplier.data(), left.shift.data(), kCount, 0) == 0);
     CHECK(count(narrow.x.data(), narrow.multiplier.data(), narrow.shift.data(), kCount, 1) == 0);
     CHECK(count(narrow.x.data(), narrow.multiplier.data(), narrow.shift.data(), kCount, 3) == 0);
+    CHECK(count(plain.x.data(), plain.multiplier.data(), plain.shift.data(), kCount, 4) == 0);
+    CHECK(count(plain.x.data(), plain.multiplier.data(), plain.shift.data(), kCount, 5) == 0);
     CHECK(count(all.x.data(), all.multiplier.data(), all.shift.data(), kCount, 2) == 0);
     const Row small = make_row(20, -31, 10);
     CHECK(count(small.x.data(), small.multiplier.data(), small.shift.data(), kCount, 2) == 0);

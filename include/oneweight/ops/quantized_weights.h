@@ -60,7 +60,7 @@ inline Status make_scaling(Preparation& p, const Operand& input, const Operand& 
   int32_t* shift = p.derived<int32_t>(channels + kChannelPad);
   if (!multiplier || !shift) return p.no_memory();
   const std::vector<float>& scales = weights.quantization->scales;
-  q->narrow = true;
+  q->narrow = q->plain = true;
   // The reference kernels multiply the scales in float for uint8 and for FULLY_CONNECTED with one scale, else in double.
   const bool in_float = scales.size() == 1 && (output.type == TensorType::uint8 || q->once);
   for (int64_t n = 0; n < channels; ++n) {
@@ -69,6 +69,7 @@ inline Status make_scaling(Preparation& p, const Operand& input, const Operand& 
     const FixedMultiplier f = quantize_multiplier(product / static_cast<double>(output.scale()));
     multiplier[n] = f.multiplier, shift[n] = f.shift;
     if (f.shift > 0) q->narrow = false;
+    if (f.shift >= 0) q->plain = false;
   }
   q->multiplier = multiplier, q->shift = shift;
   q->zero = output.zero_point();
@@ -78,6 +79,7 @@ inline Status make_scaling(Preparation& p, const Operand& input, const Operand& 
   const int32_t type_low = wide ? -32768 : is_unsigned ? 0 : -128, type_high = wide ? 32767 : is_unsigned ? 255 : 127;
   const QuantizedRange range = quantized_range(bounds.low, bounds.high, output.scale(), q->zero, type_low, type_high);
   q->low = range.low, q->high = range.high;
+  if (!q->once && q->low < q->zero) q->plain = false;
   return {};
 }
 

@@ -33,6 +33,7 @@ struct QuantizedScaling {
   int32_t low = 0, high = 0;
   bool once = false;         // one rounding, as FULLY_CONNECTED
   bool narrow = false;       // no shift to the left, sums below 2^30
+  bool plain = false;        // where narrow: all shifts are to the right, and halves of negative results are rounded up or clamped
 };
 inline constexpr int64_t kChannelPad = 32;
 

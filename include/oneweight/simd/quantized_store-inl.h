@@ -87,7 +87,7 @@ struct QuantizedStore {
   // `count` channels from n on of `rows` rows from m on.
   HWY_NOINLINE void store(const int32_t* sums, int64_t sums_stride, int rows, const int32_t* row_sums, int64_t m, int64_t n,
                           int64_t count) const {
-    const Part part{sums, sums_stride, rows, row_sums, out + m * stride + n, n, count};
+    const Part part{sums, sums_stride, rows, row_sums, out + m * stride + n, n, count, q.weight_zero};
 #if ONEWEIGHT_PACKS_BYTES
     // Half vectors hold what there is.
     const hn::Half<Int32Tag> half;
@@ -104,12 +104,16 @@ struct QuantizedStore {
     const int32_t* row_sums;
     Out* to;
     int64_t n, count;
+    int32_t weight_zero;
   };
+
+  enum class Scale { any, narrow, plain };
 
   template <class D>
   HWY_INLINE void store_part(D d, const Part& part) const {
-    if (q.narrow) store_rows<true>(d, part);
-    else store_rows<false>(d, part);
+    if (!q.narrow) store_rows<Scale::any>(d, part);
+    else if (q.plain) store_rows<Scale::plain>(d, part);
+    else store_rows<Scale::narrow>(d, part);
   }
 
   // What the channels of one vector share.
@@ -118,20 +122,22 @@ struct QuantizedStore {
     hn::Vec<D> multiplier, shift;
     NarrowFactors<D> narrow;
   };
-  template <class D>
+  template <Scale kScale, class D>
   HWY_INLINE Factors<D> factors(D d, int64_t n) const {
     const auto multiplier = hn::LoadU(d, q.multiplier + n), shift = hn::LoadU(d, q.shift + n);
-    return {multiplier, shift, narrow_factors(d, multiplier, hn::Min(shift, hn::Zero(d)), q.once)};
+    if constexpr (kScale == Scale::plain) return {multiplier, shift, plain_factors(d, multiplier, shift, q.once)};
+    else return {multiplier, shift, narrow_factors(d, multiplier, hn::Min(shift, hn::Zero(d)), q.once)};
   }
-  template <bool kNarrow, class D>
+  template <Scale kScale, class D>
   HWY_INLINE hn::Vec<D> scaled(D d, const Part& part, const Factors<D>& f, int r, int64_t i) const {
     auto x = hn::LoadU(d, part.sums + r * part.sums_stride + i);
-    if (q.weight_zero != 0) x = hn::Sub(x, hn::Set(d, q.weight_zero * part.row_sums[r]));
-    if constexpr (kNarrow) return requantize_narrow(d, x, f.narrow);
+    if (part.weight_zero != 0) x = hn::Sub(x, hn::Set(d, part.weight_zero * part.row_sums[r]));
+    if constexpr (kScale == Scale::plain) return requantize_plain(d, x, f.narrow);
+    else if constexpr (kScale == Scale::narrow) return requantize_narrow(d, x, f.narrow);
     else return q.once ? requantize_once(d, x, f.multiplier, f.shift) : requantize(d, x, f.multiplier, f.shift);
   }
 
-  template <bool kNarrow, class D>
+  template <Scale kScale, class D>
   HWY_INLINE void store_rows(D d, const Part& part) const {
     const hn::Rebind<Out, D> d_out;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), to_stride = stride;
@@ -139,36 +145,36 @@ struct QuantizedStore {
 #if ONEWEIGHT_PACKS_BYTES
     const BytePacker<Out, D> packer(d, q.zero, q.low, q.high);
     for (; i + 2 * lanes <= part.count; i += 2 * lanes) {
-      const auto f0 = factors(d, part.n + i), f1 = factors(d, part.n + i + lanes);
+      const auto f0 = factors<kScale>(d, part.n + i), f1 = factors<kScale>(d, part.n + i + lanes);
       Out* HWY_RESTRICT to = part.to + i;
       int r = 0;
       for (; r + 2 <= part.rows; r += 2, to += 2 * to_stride) {
-        const auto bytes = packer.pack(scaled<kNarrow>(d, part, f0, r, i), scaled<kNarrow>(d, part, f1, r, i + lanes),
-                                       scaled<kNarrow>(d, part, f0, r + 1, i), scaled<kNarrow>(d, part, f1, r + 1, i + lanes));
+        const auto bytes = packer.pack(scaled<kScale>(d, part, f0, r, i), scaled<kScale>(d, part, f1, r, i + lanes),
+                                       scaled<kScale>(d, part, f0, r + 1, i), scaled<kScale>(d, part, f1, r + 1, i + lanes));
         packer.store_halves(bytes, to, to_stride);
       }
       if (r < part.rows) {
-        const auto x = scaled<kNarrow>(d, part, f0, r, i), y = scaled<kNarrow>(d, part, f1, r, i + lanes);
+        const auto x = scaled<kScale>(d, part, f0, r, i), y = scaled<kScale>(d, part, f1, r, i + lanes);
         packer.store_half(packer.pack(x, y, x, y), to);
       }
     }
 #endif
     const auto zero = hn::Set(d, q.zero), low = hn::Set(d, q.low), high = hn::Set(d, q.high);
     for (; i < part.count; i += lanes) {
-      const auto f = factors(d, part.n + i);
+      const auto f = factors<kScale>(d, part.n + i);
       Out* HWY_RESTRICT to = part.to + i;
       int r = 0;
 #if ONEWEIGHT_PACKS_BYTES
       if (i + lanes <= part.count) {
         for (; r + 4 <= part.rows; r += 4, to += 4 * to_stride) {
-          const auto bytes = packer.pack(scaled<kNarrow>(d, part, f, r, i), scaled<kNarrow>(d, part, f, r + 1, i),
-                                         scaled<kNarrow>(d, part, f, r + 2, i), scaled<kNarrow>(d, part, f, r + 3, i));
+          const auto bytes = packer.pack(scaled<kScale>(d, part, f, r, i), scaled<kScale>(d, part, f, r + 1, i),
+                                         scaled<kScale>(d, part, f, r + 2, i), scaled<kScale>(d, part, f, r + 3, i));
           packer.store_quarters(bytes, to, to_stride);
         }
       }
 #endif
       for (; r < part.rows; ++r, to += to_stride) {
-        const auto x = hn::Add(scaled<kNarrow>(d, part, f, r, i), zero);
+        const auto x = hn::Add(scaled<kScale>(d, part, f, r, i), zero);
         const auto bytes = hn::DemoteTo(d_out, hn::Min(hn::Max(x, low), high));
         if (i + lanes <= part.count) hn::StoreU(bytes, d_out, to);
         else hn::StoreN(bytes, d_out, to, static_cast<size_t>(part.count - i));

@@ -77,7 +77,7 @@ HWY_INLINE V requantize_once(D d, V x, V multiplier, V shift) {
   return hn::LoadU(d, xs);
 }
 
-// The constants of requantize_narrow for the channels of one vector.
+// The constants of requantize_narrow and requantize_plain for the channels of one vector.
 template <class D>
 struct NarrowFactors {
   hn::Vec<D> multiplier, right, rounds;
@@ -86,6 +86,7 @@ struct NarrowFactors {
   hn::Vec<hn::RepartitionToWide<D>> even, odd;
 #endif
 };
+
 // shift in [-31, 0]. once: one rounding (halves up), as multiply_rounding_once.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE NarrowFactors<D> narrow_factors(D d, V multiplier, V shift, bool once) {
@@ -119,12 +120,42 @@ HWY_INLINE V requantize_narrow(D d, V x, const NarrowFactors<D>& f) {
   if (f.once) return hn::Set(d, static_cast<int32_t>(multiply_rounding_once(hn::GetLane(x), factor)));
   return hn::Set(d, multiply_by_quantized_multiplier(hn::GetLane(x), factor));
 #else
-  const hn::RepartitionToWide<D> dw;
   const auto twice = hn::Add(x, x);
   const auto even = hn::Add(hn::MulEven(twice, f.multiplier), f.even), odd = hn::Add(hn::MulOdd(twice, f.multiplier), f.odd);
-  const auto high = hn::OddEven(hn::BitCast(d, odd), hn::BitCast(d, hn::ShiftRight<32>(hn::BitCast(hn::RebindToUnsigned<decltype(dw)>(), even))));
-  const auto away = hn::And(hn::ShiftRight<31>(x), f.rounds);
-  return hn::Shr(hn::Add(high, away), f.right);
+  const auto high = hn::InterleaveOdd(d, hn::BitCast(d, even), hn::BitCast(d, odd));
+  return hn::Shr(hn::MaskedAddOr(high, hn::Lt(x, hn::Zero(d)), high, f.rounds), f.right);
+#endif
+}
+
+// shift in [-31, -1], for requantize_plain.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE NarrowFactors<D> plain_factors(D d, V multiplier, V shift, bool once) {
+  NarrowFactors<D> f;
+  f.once = once;
+  f.multiplier = multiplier;
+  f.right = hn::Max(hn::Sub(hn::Neg(shift), hn::Set(d, 1)), hn::Zero(d));
+#if HWY_TARGET != HWY_SCALAR
+  const hn::RepartitionToWide<D> dw;
+  const hn::RebindToUnsigned<decltype(dw)> du;
+  const auto bit = hn::Set(dw, int64_t{1} << 31), first = hn::Set(dw, once ? 0 : int64_t{1} << 30);
+  const auto right_even = hn::BitCast(dw, hn::And(hn::BitCast(du, f.right), hn::Set(du, uint64_t{0xffffffff})));
+  const auto right_odd = hn::BitCast(dw, hn::ShiftRight<32>(hn::BitCast(du, f.right)));
+  f.even = hn::Add(hn::Shl(bit, right_even), first);
+  f.odd = hn::Add(hn::Shl(bit, right_odd), first);
+#endif
+  return f;
+}
+// As requantize_narrow, but halves of negative numbers are rounded up (once: that is the rounding; otherwise for results that
+// are clamped where they are negative): the high half of x m + 2^30 + 2^(30+s), shifted by s - 1.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V requantize_plain(D d, V x, const NarrowFactors<D>& f) {
+#if HWY_TARGET == HWY_SCALAR
+  const FixedMultiplier factor{hn::GetLane(f.multiplier), -1 - hn::GetLane(f.right)};
+  if (f.once) return hn::Set(d, static_cast<int32_t>(multiply_rounding_once(hn::GetLane(x), factor)));
+  return hn::Set(d, multiply_by_quantized_multiplier(hn::GetLane(x), factor));
+#else
+  const auto even = hn::Add(hn::MulEven(x, f.multiplier), f.even), odd = hn::Add(hn::MulOdd(x, f.multiplier), f.odd);
+  return hn::Shr(hn::InterleaveOdd(d, hn::BitCast(d, even), hn::BitCast(d, odd)), f.right);
 #endif
 }
 
