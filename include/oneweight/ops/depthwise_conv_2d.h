@@ -188,7 +188,10 @@ inline int64_t depthwise_float_scratch(const DepthwiseParams& p) { return p.mult
 
 // Where the integer forms keep their parts of the scratch.
 struct DepthwiseScratch {
-  uint8_t* outside;        // a pixel of zero points
+  uint8_t* rows;           // input rows of an output row, with their padding
+  int64_t* row_numbers;    // of each of them
+  uint8_t* repeated;       // weights of few channels, as often as they fit a block
+  int32_t *multiplier, *shift;  // likewise
   uint8_t* unpacked;       // packed weights as bytes
   std::byte* packed;       // weights, interleaved
   uint8_t* transposed;     // weights, one channel after another
@@ -205,6 +208,29 @@ struct DepthwiseScratch {
 };
 inline constexpr int64_t kDepthwiseTile = 8;  // pixels finished together
 
+// Output pixels of a row that are computed together, so that the input rows they need stay in the first cache.
+inline int64_t depthwise_segment(const DepthwiseParams& p) {
+  const ConvGeometry& g = p.geometry;
+  const int64_t columns = (24 << 10) / std::max<int64_t>(g.kernel_h * p.channels, 1) - (g.kernel_w - 1) * g.dilation_w;
+  return std::min(g.out_w, std::max<int64_t>(columns / g.stride_w, 64) / 64 * 64);
+}
+// Input columns [first, end) that `pixels` output pixels from x on read. A tap that no pixel has inside the image may lie right
+// before or behind it.
+struct DepthwiseColumns {
+  int64_t first, end, reach;  // reach: of one tap
+};
+inline DepthwiseColumns depthwise_columns(const ConvGeometry& g, int64_t x, int64_t pixels) {
+  const int64_t reach = (pixels - 1) * g.stride_w + 1, first = x * g.stride_w - g.pad_left;
+  return {std::max(first, -reach), std::min(first + reach + (g.kernel_w - 1) * g.dilation_w, g.in_w + reach), reach};
+}
+// Bytes of the columns of a segment, and what vectors read behind them.
+inline int64_t depthwise_row_bytes(const DepthwiseParams& p) {
+  const ConvGeometry& g = p.geometry;
+  const int64_t reach = (depthwise_segment(p) - 1) * g.stride_w + 1;
+  const int64_t columns = std::min(reach + (g.kernel_w - 1) * g.dilation_w, g.in_w + 2 * reach);
+  return (columns * p.channels + 64 + 63) / 64 * 64;
+}
+
 inline DepthwiseScratch lay_out_depthwise(const DepthwiseParams& p, std::byte* base, bool hybrid) {
   const ConvGeometry& g = p.geometry;
   int64_t at = 0;
@@ -215,10 +241,16 @@ inline DepthwiseScratch lay_out_depthwise(const DepthwiseParams& p, std::byte* b
   };
   const int64_t taps = (p.taps() + 3) / 4 * 4, padded = p.channels + 64;
   DepthwiseScratch s{};
-  s.outside = reinterpret_cast<uint8_t*>(take(padded));
   if (p.bits != 8) s.unpacked = reinterpret_cast<uint8_t*>(take(p.taps() * p.channels));
   if (p.multiplier == 1) {
     s.packed = take(taps * ((p.channels + 63) / 64 * 64) * 2);
+    s.rows = reinterpret_cast<uint8_t*>(take(g.kernel_h * depthwise_row_bytes(p)));
+    s.row_numbers = reinterpret_cast<int64_t*>(take(g.kernel_h * 8));
+    if (p.channels <= 32) {
+      s.repeated = reinterpret_cast<uint8_t*>(take(p.taps() * 64));
+      s.multiplier = reinterpret_cast<int32_t*>(take((64 + kChannelPad) * 4));
+      s.shift = reinterpret_cast<int32_t*>(take((64 + kChannelPad) * 4));
+    }
   } else {
     s.transposed = reinterpret_cast<uint8_t*>(take(p.taps() * p.channels));
     s.product = take(byte_product_scratch(g.output_pixels(), p.multiplier, window_layout(g, 1), 8));
@@ -237,75 +269,142 @@ inline DepthwiseScratch lay_out_depthwise(const DepthwiseParams& p, std::byte* b
 }
 inline int64_t depthwise_scratch(const DepthwiseParams& p, bool hybrid) { return lay_out_depthwise(p, nullptr, hybrid).bytes; }
 
+// The input rows of one output row after another, for the pixels [x, x + count) of the output, copied with their padding: kernels
+// then read every pixel alike. Puts into s.offsets where the taps of the first pixel lie in s.rows.
+class PaddedRows {
+ public:
+  PaddedRows(const DepthwiseParams& p, const DepthwiseScratch& s, const uint8_t* image, int64_t x, int64_t count, uint8_t outside)
+      : g_(p.geometry), s_(s), image_(image), row_bytes_(depthwise_row_bytes(p)), columns_(depthwise_columns(g_, x, count)),
+        first_tap_(x * g_.stride_w - g_.pad_left), from_(std::max<int64_t>(columns_.first, 0)), outside_(outside) {
+    const int64_t all = columns_.end - columns_.first, inside = std::max<int64_t>(std::min(columns_.end, g_.in_w) - from_, 0);
+    before_ = std::min(from_ - columns_.first, all) * g_.in_c, inside_ = inside * g_.in_c, after_ = all * g_.in_c - before_ - inside_;
+    for (int64_t k = 0; k < g_.kernel_h; ++k) s_.row_numbers[k] = kNone;
+  }
+  void move_to(int64_t y) const {
+    for (int64_t ky = 0; ky < g_.kernel_h; ++ky) {
+      const int64_t row = y * g_.stride_h - g_.pad_top + ky * g_.dilation_h;
+      // Rows that the next output row needs stay, where there is no dilation.
+      const int64_t slot = g_.dilation_h == 1 ? (row % g_.kernel_h + g_.kernel_h) % g_.kernel_h : ky;
+      uint8_t* to = s_.rows + slot * row_bytes_;
+      for (int64_t kx = 0; kx < g_.kernel_w; ++kx) {
+        const int64_t column = std::min(std::max(first_tap_ + kx * g_.dilation_w, columns_.first), g_.in_w);
+        s_.offsets[ky * g_.kernel_w + kx] = slot * row_bytes_ + (column - columns_.first) * g_.in_c;
+      }
+      if (s_.row_numbers[slot] == row) continue;
+      s_.row_numbers[slot] = row;
+      if (row < 0 || row >= g_.in_h) {
+        std::memset(to, outside_, static_cast<size_t>(before_ + inside_ + after_));
+        continue;
+      }
+      std::memset(to, outside_, static_cast<size_t>(before_));
+      std::memcpy(to + before_, image_ + (row * g_.in_w + from_) * g_.in_c, static_cast<size_t>(inside_));
+      std::memset(to + before_ + inside_, outside_, static_cast<size_t>(after_));
+    }
+    const int64_t taps = g_.kernel_h * g_.kernel_w;
+    for (int64_t t = taps; t % 4 != 0; ++t) s_.offsets[t] = s_.offsets[taps - 1];
+  }
+
+ private:
+  static constexpr int64_t kNone = std::numeric_limits<int64_t>::min();
+  const ConvGeometry& g_;
+  const DepthwiseScratch& s_;
+  const uint8_t* image_;
+  int64_t row_bytes_;
+  DepthwiseColumns columns_;
+  int64_t first_tap_, from_, before_, inside_, after_;  // the last: bytes of padding, input, padding
+  uint8_t outside_;
+};
+
 // The rows [begin, end) of one image at `input`; s.packed holds the weights.
 template <size_t kLanes, bool kQuads, class Epilogue>
 void depthwise_bytes_rows(const DepthwiseParams& p, const uint8_t* input, int64_t begin, int64_t end, int64_t image, const DepthwiseScratch& s,
-                          const Epilogue& epilogue, uint8_t flip) {
+                          const Epilogue& epilogue, uint8_t flip, uint8_t outside) {
   const ConvGeometry& g = p.geometry;
-  const int64_t block = depthwise_block<kLanes>(), taps = p.taps(), padded_taps = (taps + 3) / 4 * 4;
-  const int64_t block_bytes = padded_taps * block * 2;
+  const int64_t block = depthwise_block<kLanes>(), padded_taps = (p.taps() + 3) / 4 * 4, block_bytes = padded_taps * block * 2;
+  const int64_t step = g.stride_w * g.in_c, segment = depthwise_segment(p);
   const int32_t row_sums[kDepthwiseTile] = {};
-  const TapRange inner = inner_outputs(g.out_w, g.in_w, g.kernel_w, g.dilation_w, g.stride_w, g.pad_left);
-  const int64_t step = g.stride_w * g.in_c;
-  // All blocks of `pixels` pixels from (y, x) on, whose taps lie at the offsets.
-  const auto run = [&](int64_t y, int64_t x, int64_t pixels, const uint8_t* at, int64_t apart) HWY_ATTR {
-    for (int64_t number = 0, c = 0; c < p.channels; ++number, c += block) {
-      const int64_t first = c + block > p.channels && p.channels >= block ? p.channels - block : c;
-      const size_t some = static_cast<size_t>(std::min(block, p.channels - first));
-      depthwise_bytes_pixels<kLanes, kQuads>(at + first, apart, pixels, s.offsets, padded_taps, some, flip, s.packed + number * block_bytes,
-                                             s.bias + first, s.sums);
-      epilogue.store(s.sums, block, static_cast<int>(pixels), row_sums, (image * g.out_h + y) * g.out_w + x, first, static_cast<int64_t>(some));
+  for (int64_t left = 0; left < g.out_w; left += segment) {
+    const int64_t width = std::min(segment, g.out_w - left);
+    const PaddedRows rows(p, s, input, left, width, outside);
+    for (int64_t y = begin; y < end; ++y) {
+      rows.move_to(y);
+      for (int64_t x = 0; x < width; x += kDepthwiseTile) {
+        const int64_t pixels = std::min(kDepthwiseTile, width - x);
+        for (int64_t number = 0, c = 0; c < p.channels; ++number, c += block) {
+          const int64_t first = c + block > p.channels && p.channels >= block ? p.channels - block : c;
+          depthwise_bytes_pixels<kLanes, kQuads>(s.rows + x * step + first, step, pixels, s.offsets, padded_taps, flip,
+                                                 s.packed + number * block_bytes, s.bias + first, s.sums);
+          epilogue.store(s.sums, block, static_cast<int>(pixels), row_sums, (image * g.out_h + y) * g.out_w + left + x, first,
+                         std::min(block, p.channels - first));
+        }
+      }
     }
-  };
-  for (int64_t y = begin; y < end; ++y) {
-    const int64_t y0 = y * g.stride_h - g.pad_top;
-    const bool whole = y0 >= 0 && y0 + (g.kernel_h - 1) * g.dilation_h < g.in_h;
-    for (int64_t x = 0; x < g.out_w;) {
-      const int64_t x0 = x * g.stride_w - g.pad_left;
-      if (whole && x >= inner.first && x < inner.last) {
-        for (int64_t t = 0; t < padded_taps; ++t) {
-          const int64_t tap = std::min(t, taps - 1);
-          s.offsets[t] = (tap / g.kernel_w * g.dilation_h * g.in_w + tap % g.kernel_w * g.dilation_w) * g.in_c;
-        }
-        for (; x < inner.last;) {
-          const int64_t pixels = std::min(kDepthwiseTile, inner.last - x);
-          run(y, x, pixels, input + (y0 * g.in_w + x * g.stride_w - g.pad_left) * g.in_c, step);
-          x += pixels;
-        }
-        continue;
+  }
+}
+
+inline bool depthwise_repeats(const DepthwiseParams& p) {
+  const int64_t block = depthwise_block<16>();
+  return p.geometry.stride_w == 1 && p.channels < block && block % p.channels == 0;
+}
+// The same with vectors of several pixels, for channels that divide a block, without strides: s.packed, s.bias and the scaling
+// repeat those of a pixel.
+template <bool kQuads, class Out>
+void depthwise_repeated_rows(const DepthwiseParams& p, const uint8_t* input, int64_t begin, int64_t end, int64_t image, const DepthwiseScratch& s,
+                             QuantizedStore<Out> store, uint8_t flip, uint8_t outside) {
+  const ConvGeometry& g = p.geometry;
+  const int64_t block = depthwise_block<16>(), padded_taps = (p.taps() + 3) / 4 * 4, segment = depthwise_segment(p);
+  const int32_t row_sums[kDepthwiseTile] = {};
+  Out* const out = store.out;
+  store.stride = block;
+  for (int64_t left = 0; left < g.out_w; left += segment) {
+    const int64_t width = std::min(segment, g.out_w - left), bytes = width * p.channels;
+    const PaddedRows rows(p, s, input, left, width, outside);
+    for (int64_t y = begin; y < end; ++y) {
+      rows.move_to(y);
+      store.out = out + ((image * g.out_h + y) * g.out_w + left) * p.channels;
+      for (int64_t at = 0; at < bytes; at += kDepthwiseTile * block, store.out += kDepthwiseTile * block) {
+        const int64_t blocks = std::min(kDepthwiseTile, (bytes - at + block - 1) / block), whole = std::min(blocks, (bytes - at) / block);
+        depthwise_bytes_pixels<16, kQuads>(s.rows + at, block, blocks, s.offsets, padded_taps, flip, s.packed, s.bias, s.sums);
+        if (whole > 0) store.store(s.sums, block, static_cast<int>(whole), row_sums, 0, 0, block);
+        if (whole < blocks) store.store(s.sums + whole * block, block, 1, row_sums, whole, 0, bytes - at - whole * block);
       }
-      // A pixel at the border: each tap where it is.
-      for (int64_t t = 0; t < padded_taps; ++t) {
-        const int64_t tap = std::min(t, taps - 1);
-        const int64_t ty = y0 + tap / g.kernel_w * g.dilation_h, tx = x0 + tap % g.kernel_w * g.dilation_w;
-        const bool inside = ty >= 0 && tx >= 0 && ty < g.in_h && tx < g.in_w;
-        const uint8_t* from = inside ? input + (ty * g.in_w + tx) * g.in_c : s.outside;
-        s.offsets[t] = static_cast<int64_t>(reinterpret_cast<uintptr_t>(from) - reinterpret_cast<uintptr_t>(s.outside));
-      }
-      run(y, x, 1, s.outside, 0);
-      ++x;
     }
   }
 }
 
 template <size_t kLanes, bool kQuads, class Epilogue>
 void depthwise_bytes_image(const DepthwiseParams& p, const uint8_t* weights, const uint8_t* input, int64_t begin, int64_t end, int64_t image,
-                           const DepthwiseScratch& s, const Epilogue& epilogue, uint8_t flip, bool pack) {
+                           const DepthwiseScratch& s, const Epilogue& epilogue, uint8_t flip, uint8_t outside, bool pack) {
+  const uint8_t w_flip = p.bits == 8 ? p.w_flip : uint8_t{0};
+  const int64_t block = depthwise_block<kLanes>(), block_bytes = (p.taps() + 3) / 4 * 4 * block * 2;
+  if constexpr (kLanes == 16 && !std::is_same_v<Epilogue, FloatStore>) {
+    if (depthwise_repeats(p)) {
+      Epilogue repeated = epilogue;
+      repeated.q.multiplier = s.multiplier, repeated.q.shift = s.shift;
+      for (int64_t n = 0; n < block; ++n) {
+        const int64_t c = n % p.channels;
+        if (n >= p.channels) s.bias[n] = s.bias[c];
+        s.multiplier[n] = epilogue.q.multiplier[c], s.shift[n] = epilogue.q.shift[c];
+        for (int64_t t = 0; pack && t < p.taps(); ++t) s.repeated[t * block + n] = weights[t * p.channels + c];
+      }
+      if (pack) pack_depthwise<kLanes, kQuads>(s.repeated, block, p.taps(), static_cast<size_t>(block), w_flip, p.w_zero, s.packed);
+      return depthwise_repeated_rows<kQuads>(p, input, begin, end, image, s, repeated, flip, outside);
+    }
+  }
   if (pack) {
-    const int64_t block = depthwise_block<kLanes>(), block_bytes = (p.taps() + 3) / 4 * 4 * block * 2;
     for (int64_t number = 0, c = 0; c < p.channels; ++number, c += block) {
       const int64_t first = c + block > p.channels && p.channels >= block ? p.channels - block : c;
       pack_depthwise<kLanes, kQuads>(weights + first, p.channels, p.taps(), static_cast<size_t>(std::min(block, p.channels - first)),
-                                     p.bits == 8 ? p.w_flip : uint8_t{0}, p.w_zero, s.packed + number * block_bytes);
+                                     w_flip, p.w_zero, s.packed + number * block_bytes);
     }
   }
-  depthwise_bytes_rows<kLanes, kQuads>(p, input, begin, end, image, s, epilogue, flip);
+  depthwise_bytes_rows<kLanes, kQuads>(p, input, begin, end, image, s, epilogue, flip, outside);
 }
 
 // With a channel multiplier each input channel is a convolution of its own, with `multiplier` outputs.
 template <class Epilogue>
 void depthwise_products(const DepthwiseParams& p, const uint8_t* weights, const uint8_t* input, int64_t begin, int64_t end, int64_t image,
-                        const DepthwiseScratch& s, const Epilogue& epilogue, uint8_t flip, bool pack) {
+                        const DepthwiseScratch& s, const Epilogue& epilogue, uint8_t flip, uint8_t outside, bool pack) {
   const ConvGeometry& g = p.geometry;
   const int64_t taps = p.taps();
   if (pack)
@@ -314,14 +413,14 @@ void depthwise_products(const DepthwiseParams& p, const uint8_t* weights, const 
   const ByteWeights w{s.transposed, taps, 8, p.bits == 8 ? p.w_flip : uint8_t{0}};
   const int64_t first = image * g.out_h;
   for (int64_t c = 0; c < g.in_c; ++c)
-    product_bytes(ByteWindows{g, input + c, 1, flip, static_cast<uint8_t>(*s.outside ^ flip), false, image}, g.output_pixels(), (first + begin) * g.out_w, (first + end) * g.out_w, w,
+    product_bytes(ByteWindows{g, input + c, 1, flip, static_cast<uint8_t>(outside ^ flip), false, image}, g.output_pixels(), (first + begin) * g.out_w, (first + end) * g.out_w, w,
                   c * p.multiplier, p.multiplier, s.bias, epilogue, s.product);
 }
 
 // Picks the width of vectors for the channels there are.
 template <class Epilogue>
 void run_depthwise(const KernelArgs& args, const DepthwiseParams& p, const uint8_t* input, int64_t begin, int64_t end, int64_t image,
-                   const DepthwiseScratch& s, const Epilogue& epilogue, uint8_t flip, bool pack) {
+                   const DepthwiseScratch& s, const Epilogue& epilogue, uint8_t flip, uint8_t outside, bool pack) {
   const uint8_t* weights = args.in<uint8_t>(1);
   if (p.bits != 8) {
     const ByteWeights w = p.weights(weights);
@@ -329,18 +428,19 @@ void run_depthwise(const KernelArgs& args, const DepthwiseParams& p, const uint8
       for (int64_t i = 0; i < p.taps() * p.channels; ++i) s.unpacked[i] = static_cast<uint8_t>(signed_weight(w, i));
     weights = s.unpacked;
   }
-  if (p.multiplier != 1) return depthwise_products(p, weights, input, begin, end, image, s, epilogue, flip, pack);
+  if (p.multiplier != 1) return depthwise_products(p, weights, input, begin, end, image, s, epilogue, flip, outside, pack);
   const bool bytes_fit = kByteQuads && p.w_zero == 0;
-  if (p.channels <= 16) {
-    if (bytes_fit) return depthwise_bytes_image<4, kByteQuads>(p, weights, input, begin, end, image, s, epilogue, flip, pack);
-    return depthwise_bytes_image<4, false>(p, weights, input, begin, end, image, s, epilogue, flip, pack);
+  const bool repeats = depthwise_repeats(p) && !std::is_same_v<Epilogue, FloatStore>;
+  if (p.channels <= 16 && !repeats) {
+    if (bytes_fit) return depthwise_bytes_image<4, kByteQuads>(p, weights, input, begin, end, image, s, epilogue, flip, outside, pack);
+    return depthwise_bytes_image<4, false>(p, weights, input, begin, end, image, s, epilogue, flip, outside, pack);
   }
-  if (p.channels <= 32) {
-    if (bytes_fit) return depthwise_bytes_image<8, kByteQuads>(p, weights, input, begin, end, image, s, epilogue, flip, pack);
-    return depthwise_bytes_image<8, false>(p, weights, input, begin, end, image, s, epilogue, flip, pack);
+  if (p.channels <= 32 && !repeats) {
+    if (bytes_fit) return depthwise_bytes_image<8, kByteQuads>(p, weights, input, begin, end, image, s, epilogue, flip, outside, pack);
+    return depthwise_bytes_image<8, false>(p, weights, input, begin, end, image, s, epilogue, flip, outside, pack);
   }
-  if (bytes_fit) return depthwise_bytes_image<16, kByteQuads>(p, weights, input, begin, end, image, s, epilogue, flip, pack);
-  return depthwise_bytes_image<16, false>(p, weights, input, begin, end, image, s, epilogue, flip, pack);
+  if (bytes_fit) return depthwise_bytes_image<16, kByteQuads>(p, weights, input, begin, end, image, s, epilogue, flip, outside, pack);
+  return depthwise_bytes_image<16, false>(p, weights, input, begin, end, image, s, epilogue, flip, outside, pack);
 }
 
 template <class Out>
@@ -355,13 +455,13 @@ void depthwise_conv_2d_quantized(const KernelArgs& args) {
                        : folded_bias(given ? Preparation::load<int32_t>(given, n) : 0,
                                      depthwise_weight_sum(w, p.channels, n) - static_cast<int32_t>(w.terms) * p.w_zero, w.terms, p.a_zero, 0);
   std::memset(s.bias + p.channels, 0, 64 * 4);
-  std::memset(s.outside, static_cast<uint8_t>(p.a_zero) ^ p.a_flip, static_cast<size_t>(p.channels) + 64);
+  const uint8_t outside = static_cast<uint8_t>(p.a_zero) ^ p.a_flip;
   QuantizedStore<Out> store{p.scaling, args.out<Out>(0), p.channels};
   if (p.multiplier != 1) store.q.weight_zero = p.w_zero;  // packed weights are less their zero point, others not
   bool pack = true;
   for (int64_t row = args.rows.begin; row < args.rows.end;) {
     const int64_t image = row / g.out_h, first = row % g.out_h, last = std::min(g.out_h, first + args.rows.end - row);
-    run_depthwise(args, p, args.in<uint8_t>(0) + image * g.in_h * g.in_w * g.in_c, first, last, image, s, store, p.a_flip, pack);
+    run_depthwise(args, p, args.in<uint8_t>(0) + image * g.in_h * g.in_w * g.in_c, first, last, image, s, store, p.a_flip, outside, pack);
     pack = false;
     row += last - first;
   }
@@ -388,8 +488,7 @@ inline void depthwise_conv_2d_hybrid(const KernelArgs& args) {
     const ByteScale scale = find_byte_scale(input, size, p.asymmetric);
     s.scales[image] = scale.scale, s.zeros[image] = scale.zero;
     quantize_bytes(input, size, scale, s.quantized);
-    std::memset(s.outside, s.zeros[image], static_cast<size_t>(p.channels) + 64);
-    run_depthwise(args, p, s.quantized, first, last, image, s, store, 0, pack);
+    run_depthwise(args, p, s.quantized, first, last, image, s, store, 0, static_cast<uint8_t>(s.zeros[image]), pack);
     pack = false;
     row += last - first;
   }

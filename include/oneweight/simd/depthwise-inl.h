@@ -193,15 +193,15 @@ inline void pack_depthwise(const uint8_t* w, int64_t channels, int64_t taps, siz
 }
 
 // sums[c] = bias[c] + sum over taps of a' w' for a block of channels of one pixel. offsets[tap] (a multiple of four of them):
-// from `at` to the bytes of the block. kPart: only `some` channels are read.
-template <size_t kLanes, bool kQuads, bool kPart>
-HWY_INLINE void depthwise_bytes(const uint8_t* at, const int64_t* offsets, int64_t taps, size_t some, uint8_t flip, const std::byte* weights,
+// from `at` to the bytes of the block, all of which are read.
+template <size_t kLanes, bool kQuads>
+HWY_INLINE void depthwise_bytes(const uint8_t* at, const int64_t* offsets, int64_t taps, uint8_t flip, const std::byte* weights,
                                 const int32_t* bias, int32_t* sums) {
 #if HWY_TARGET == HWY_SCALAR
   const int16_t* w = reinterpret_cast<const int16_t*>(weights);
   for (size_t c = 0; c < 16; ++c) sums[c] = bias[c];
   for (int64_t t = 0; t < taps; ++t)
-    for (size_t c = 0; c < some; ++c) sums[c] += (at[offsets[t] + static_cast<int64_t>(c)] ^ flip) * w[t * 16 + static_cast<int64_t>(c)];
+    for (size_t c = 0; c < 16; ++c) sums[c] += (at[offsets[t] + static_cast<int64_t>(c)] ^ flip) * w[t * 16 + static_cast<int64_t>(c)];
 #else
   const hn::CappedTag<int32_t, kLanes> d;
   using V = hn::Vec<decltype(d)>;
@@ -211,9 +211,7 @@ HWY_INLINE void depthwise_bytes(const uint8_t* at, const int64_t* offsets, int64
   const int32_t* w = reinterpret_cast<const int32_t*>(weights);
   V s0 = hn::LoadU(d, bias), s1 = hn::LoadU(d, bias + lanes), s2 = hn::LoadU(d, bias + 2 * lanes), s3 = hn::LoadU(d, bias + 3 * lanes);
   const auto load = [&](int64_t t) HWY_ATTR {
-    const uint8_t* from = at + offsets[t];
-    if constexpr (kPart) return hn::Xor(hn::LoadN(d8, from, some), mask);
-    else return hn::Xor(hn::LoadU(d8, from), mask);
+    return hn::Xor(hn::LoadU(d8, at + offsets[t]), mask);
   };
   const auto add = [&](V q, V sum) HWY_ATTR {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
@@ -243,16 +241,11 @@ HWY_INLINE void depthwise_bytes(const uint8_t* at, const int64_t* offsets, int64
 
 // `pixels` pixels of a block, `step` bytes apart.
 template <size_t kLanes, bool kQuads>
-HWY_NOINLINE void depthwise_bytes_pixels(const uint8_t* at, int64_t step, int64_t pixels, const int64_t* offsets, int64_t taps, size_t some,
-                                         uint8_t flip, const std::byte* weights, const int32_t* bias, int32_t* sums) {
+HWY_NOINLINE void depthwise_bytes_pixels(const uint8_t* at, int64_t step, int64_t pixels, const int64_t* offsets, int64_t taps, uint8_t flip,
+                                         const std::byte* weights, const int32_t* bias, int32_t* sums) {
   const int64_t block = depthwise_block<kLanes>();
-  if (some < static_cast<size_t>(block)) {
-    for (int64_t p = 0; p < pixels; ++p)
-      depthwise_bytes<kLanes, kQuads, true>(at + p * step, offsets, taps, some, flip, weights, bias, sums + p * block);
-  } else {
-    for (int64_t p = 0; p < pixels; ++p)
-      depthwise_bytes<kLanes, kQuads, false>(at + p * step, offsets, taps, some, flip, weights, bias, sums + p * block);
-  }
+  for (int64_t p = 0; p < pixels; ++p)
+    depthwise_bytes<kLanes, kQuads>(at + p * step, offsets, taps, flip, weights, bias, sums + p * block);
 }
 
 }  // namespace HWY_NAMESPACE
