@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "oneweight/simd/product_float-inl.h"
 #include "oneweight/simd/product_int8-inl.h"
@@ -69,6 +70,66 @@ HWY_INLINE void depthwise_float(const DepthwiseFloatArgs<W>& t, size_t some) {
 }
 #undef ONEWEIGHT_DEPTHWISE_PIXELS
 
+#if !HWY_HAVE_SCALABLE && HWY_TARGET != HWY_SCALAR
+template <int... I, class F>
+HWY_INLINE void unrolled(std::integer_sequence<int, I...>, F f) {
+  (f(std::integral_constant<int, I>()), ...);
+}
+
+// kPixels pixels of one whole vector of channels, kStride columns apart, with kWidth neighbouring taps a row: each activation
+// is read once for all the pixels that need it. The sums are those of depthwise_float.
+template <int kWidth, int kStride, int kPixels, class W>
+HWY_INLINE void depthwise_float_window(const DepthwiseFloatArgs<W>& t, const float* in, float* out) {
+  const FloatTag d;
+  using V = hn::Vec<FloatTag>;
+  const auto pixels = std::make_integer_sequence<int, kPixels>();
+  V s[kPixels], b[kWidth];
+  const V bias = t.bias ? load_widened(d, t.bias) : hn::Zero(d);
+  unrolled(pixels, [&](auto p) HWY_ATTR { s[p] = bias; });
+  for (int64_t ky = t.ky0; ky < t.ky1; ++ky) {
+    const W* w = t.w + ky * kWidth * t.channels;
+    unrolled(std::make_integer_sequence<int, kWidth>(), [&](auto k) HWY_ATTR { b[k] = load_widened(d, w + k * t.channels); });
+    const float* a = in + ky * t.tap_row;
+    unrolled(std::make_integer_sequence<int, (kPixels - 1) * kStride + kWidth>(), [&](auto j) HWY_ATTR {
+      V v = hn::LoadU(d, a + j * t.tap_column);
+      keep_in_register(v);
+      unrolled(pixels, [&](auto p) HWY_ATTR {
+        constexpr int k = j - p * kStride;
+        if constexpr (k >= 0 && k < kWidth) s[p] = hn::MulAdd(v, b[k], s[p]);
+      });
+    });
+  }
+  unrolled(pixels, [&](auto p) HWY_ATTR { hn::StoreU(activate(d, s[p], *t.epilogue), d, out + p * t.channels); });
+}
+
+// `pixels` pixels, kDepthwisePixels at least; the last ones are done once more rather than a tail.
+template <int kWidth, int kStride, class W>
+HWY_NOINLINE void depthwise_float_windows(const DepthwiseFloatArgs<W>& t, int64_t pixels) {
+  for (int64_t p = 0;; p += kDepthwisePixels) {
+    const int64_t at = std::min(p, pixels - kDepthwisePixels);
+    depthwise_float_window<kWidth, kStride, kDepthwisePixels>(t, t.in + at * t.step, t.out + at * t.channels);
+    if (p + kDepthwisePixels >= pixels) return;
+  }
+}
+
+// Does `pixels` pixels with all their columns inside, if there is code for such windows.
+template <class W>
+HWY_INLINE bool depthwise_float_usual(const DepthwiseFloatArgs<W>& t, int64_t pixels) {
+  if (pixels < kDepthwisePixels || t.kx0 != 0 || t.kx1 != t.kernel_w) return false;
+  const auto is = [&](int64_t width, int64_t stride) { return t.kernel_w == width && t.step == stride * t.tap_column; };
+  if (is(3, 1)) return depthwise_float_windows<3, 1>(t, pixels), true;
+  if (is(3, 2)) return depthwise_float_windows<3, 2>(t, pixels), true;
+  if (is(5, 1)) return depthwise_float_windows<5, 1>(t, pixels), true;
+  if (is(5, 2)) return depthwise_float_windows<5, 2>(t, pixels), true;
+  return false;
+}
+#else
+template <class W>
+HWY_INLINE bool depthwise_float_usual(const DepthwiseFloatArgs<W>&, int64_t) {
+  return false;
+}
+#endif
+
 // One pixel of four whole vectors of channels: for borders, where neighbours have other taps.
 template <class W>
 HWY_NOINLINE void depthwise_float_pixel(const DepthwiseFloatArgs<W>& t) {
@@ -113,6 +174,7 @@ HWY_NOINLINE void depthwise_float_pixels(DepthwiseFloatArgs<W> t, int64_t pixels
     }
     return;
   }
+  if (depthwise_float_usual(t, pixels)) return;
   while (pixels >= kDepthwisePixels) {
     depthwise_float<kDepthwisePixels, false>(t, some);
     advance(kDepthwisePixels);
