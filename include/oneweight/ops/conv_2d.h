@@ -61,6 +61,8 @@ namespace HWY_NAMESPACE {
 struct ConvFloatMethod {
   int64_t channels, terms;   // of the group
   bool dots;
+  bool dense;                // rows are read where they lie, pixel by pixel
+  bool copies;               // rows are copied
   PanelPlan panels;
   int64_t segment_length;
 };
@@ -68,8 +70,9 @@ inline ConvFloatMethod conv_2d_float_method(const ConvFloatParams& p) {
   const ConvGeometry& g = p.geometry;
   const int64_t channels = p.channels / p.groups, terms = g.kernel_h * g.kernel_w * p.group_inputs;
   const int64_t segment = g.is_pointwise() ? terms : WindowRows(g, nullptr, 0, p.group_inputs).segment_length();
-  return {channels, terms, prefers_dots(g.output_pixels(), channels, terms, segment),
-          plan_panels(g.output_pixels(), channels, terms, !g.is_pointwise()), segment};
+  const bool dots = prefers_dots(g.output_pixels(), channels, terms, segment), copies = !dots && rows_collide(g.stride_w * g.in_c);
+  const bool dense = g.is_pointwise() && !copies;
+  return {channels, terms, dots, dense, copies, plan_panels(g.output_pixels(), channels, terms, !dense), segment};
 }
 
 template <class W>
@@ -90,16 +93,15 @@ void conv_2d_float(const KernelArgs& args) {
       else product_panels(source, begin, end, w, channels, terms, out, p.channels, e, method.panels, args.scratch);
     };
     const float* in = args.in<float>(0);
-    if (g.is_pointwise()) run(DenseRows{in + group * p.group_inputs, g.in_c, terms});
-    else run(WindowRows(g, in, group * p.group_inputs, p.group_inputs));
+    if (method.dense) run(DenseRows{in + group * p.group_inputs, g.in_c, terms});
+    else run(WindowRows(g, in, group * p.group_inputs, p.group_inputs, method.copies));
   }
 }
 
 inline int64_t conv_2d_float_scratch(const ConvFloatParams& p) {
   const ConvFloatMethod m = conv_2d_float_method(p);
-  const bool patches = !p.geometry.is_pointwise();
-  return m.dots ? dots_scratch_bytes(m.terms, m.segment_length, patches)
-                : panels_scratch_bytes(m.panels, m.segment_length, patches);
+  return m.dots ? dots_scratch_bytes(m.terms, m.segment_length, !m.dense)
+                : panels_scratch_bytes(m.panels, m.segment_length, !m.dense);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -24,8 +24,9 @@ class WindowRows {
  public:
   static constexpr bool kGathers = true;
 
-  WindowRows(const ConvGeometry& geometry, const float* input, int64_t first, int64_t channels)
-      : g_(geometry), input_(input + first), channels_(channels), segment_(channels) {
+  // copies: gathers all rows.
+  WindowRows(const ConvGeometry& geometry, const float* input, int64_t first, int64_t channels, bool copies = false)
+      : g_(geometry), input_(input + first), channels_(channels), segment_(channels), copies_(copies) {
     // Neighbouring taps are joined where their channels follow one another in memory.
     if (channels == g_.in_c && g_.dilation_w == 1) {
       segment_ *= g_.kernel_w;
@@ -44,13 +45,14 @@ class WindowRows {
       const bool row_inside = at.y >= 0 && at.y + (g_.kernel_h - 1) * g_.dilation_h < g_.in_h;
       const int64_t base = (at.image * g_.in_h + at.y) * g_.in_w;
       for (; r < rows && at.ox < g_.out_w; ++r, ++at.ox, at.x += g_.stride_w) {
-        inside[r] = row_inside && at.x >= 0 && at.x < limit;
+        inside[r] = !copies_ && row_inside && at.x >= 0 && at.x < limit;
         if (inside[r]) {
           origin[r] = input_ + (base + at.x) * g_.in_c;
         } else {
           all_inside = false;
-          origin[r] = patch + r * (k1 - k0) - k0;
-          gather(at, k0, k1, patch + r * (k1 - k0));
+          float* const to = patch + r * (k1 - k0 + kPatchPad);
+          origin[r] = to - k0;
+          gather(at, k0, k1, to);
         }
       }
       next_row(&at);
@@ -138,6 +140,7 @@ class WindowRows {
   int64_t channels_;
   int64_t segment_;
   bool by_row_ = false;
+  bool copies_;
 };
 
 }  // namespace HWY_NAMESPACE

@@ -34,6 +34,10 @@ inline constexpr int kTileRows = 6;
 #endif
 // Bytes of weights that are used for many rows before others are read: about half of a second-level cache.
 inline constexpr int64_t kCacheBytes = 256 * 1024;
+// Elements between gathered rows, which often have a power of two: all of a tile would lie in the same few sets of the cache.
+inline constexpr int64_t kPatchPad = 16;
+// Whether the rows of a tile, `stride` floats apart, share sets of the first-level cache, so that they should be copied.
+inline bool rows_collide(int64_t stride) { return stride > 0 && stride % 1024 == 0; }
 // Rows that share one reading of the weights in dot products.
 inline constexpr int kDotRows = 4;
 
@@ -236,7 +240,7 @@ inline int64_t table_entries(int64_t terms, int64_t segment_length) {
 inline int64_t panels_scratch_bytes(const PanelPlan& plan, int64_t segment_length, bool patches) {
   int64_t bytes = plan.channels * (plan.terms + 1) * static_cast<int64_t>(sizeof(float));
   bytes += table_entries(plan.terms, segment_length) * static_cast<int64_t>(sizeof(float*));
-  if (patches) bytes += kTileRows * plan.terms * static_cast<int64_t>(sizeof(float));
+  if (patches) bytes += kTileRows * (plan.terms + kPatchPad) * static_cast<int64_t>(sizeof(float));
   return bytes;
 }
 
@@ -481,7 +485,7 @@ inline int64_t dot_tile_rows(int64_t terms, bool patches) {
 // Scratch of product_dots.
 inline int64_t dots_scratch_bytes(int64_t terms, int64_t segment_length, bool patches) {
   return table_entries(terms, segment_length) * static_cast<int64_t>(sizeof(float*)) +
-         (patches ? dot_tile_rows(terms, true) * terms * static_cast<int64_t>(sizeof(float)) : 0);
+         (patches ? dot_tile_rows(terms, true) * (terms + kPatchPad) * static_cast<int64_t>(sizeof(float)) : 0);
 }
 
 // As product_panels, on weights of `terms` elements a channel, one after another; terms is a multiple of the source's
