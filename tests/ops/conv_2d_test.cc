@@ -12,6 +12,7 @@ struct Conv {
   int8_t activation = 0;
   bool half_weights = false;
   int64_t bias = -1;  // elements; -1: as many as channels, 0: none
+  double tolerance = 2e-5;
 };
 
 ModelBuilder conv_model(const Conv& c, const std::vector<float>& filter, const std::vector<float>& bias) {
@@ -66,7 +67,7 @@ void check_conv(const Conv& c) {
     if (c.activation == 2 || c.activation == 3) sum = std::min(sum, c.activation == 2 ? 1.0 : 6.0);
     want.push_back(static_cast<float>(sum));
   }
-  check_values(run_on_targets(conv_model(c, w, b), {bytes_of(x)}), out, want, 2e-5);
+  check_values(run_on_targets(conv_model(c, w, b), {bytes_of(x)}), out, want, c.tolerance);
 }
 
 void refuse(const Conv& c, ErrorCode code, const char* words) {
@@ -91,6 +92,23 @@ TEST_CASE("float convolution by its definition, with float and half weights", "[
     check_conv({.in = {1, 3, 3, 2}, .filter = {4, 7, 7, 2}, .half_weights = half_weights});     // window larger than the image
     check_conv({.in = {0, 3, 3, 2}, .filter = {4, 1, 1, 2}, .half_weights = half_weights});
   }
+}
+
+TEST_CASE("float convolution of few pixels into many channels", "[ops][conv_2d]") {
+  for (bool half_weights : {false, true}) {
+    check_conv({.in = {1, 7, 7, 96}, .filter = {72, 1, 1, 96}, .activation = 3, .half_weights = half_weights});
+    check_conv({.in = {1, 7, 7, 24}, .filter = {70, 3, 3, 24}, .half_weights = half_weights});
+    check_conv({.in = {1, 7, 7, 160}, .filter = {66, 3, 3, 160}, .half_weights = half_weights, .tolerance = 4e-4});  // terms in parts
+    check_conv({.in = {2, 9, 9, 80}, .filter = {64, 1, 1, 80}, .padding = 1, .stride_h = 2, .stride_w = 2, .half_weights = half_weights});  // two images
+    check_conv({.in = {1, 4, 9, 64}, .filter = {65, 1, 1, 64}, .activation = 1, .half_weights = half_weights, .bias = 0});
+    check_conv({.in = {1, 14, 14, 72}, .filter = {200, 1, 1, 72}, .half_weights = half_weights});
+    check_conv({.in = {1, 5, 13, 32}, .filter = {128, 2, 2, 16}, .half_weights = half_weights});                        // groups
+  }
+}
+
+TEST_CASE("float convolution of pixels a power of two apart", "[ops][conv_2d]") {
+  check_conv({.in = {1, 9, 9, 1024}, .filter = {33, 1, 1, 1024}, .tolerance = 4e-4});
+  check_conv({.in = {1, 17, 16, 512}, .filter = {17, 1, 1, 512}, .stride_h = 2, .stride_w = 2, .tolerance = 4e-4});
 }
 
 TEST_CASE("convolutions that contradict themselves are refused", "[ops][conv_2d]") {

@@ -67,6 +67,8 @@ TEST_CASE("fully connected layers on float, with float, half and computed weight
   for (bool half_weights : {false, true}) {
     for (int64_t rows : {1, 2, 3, 4, 7, 8, 17, 100})
       check_layer({.in = {rows, 37}, .weights = {70, 37}, .activation = 1, .half_weights = half_weights}, {rows, 70});
+    for (int64_t rows : {16, 17, 33, 49, 63, 128})
+      check_layer({.in = {rows, 65}, .weights = {131, 65}, .activation = 1, .half_weights = half_weights}, {rows, 131});
     check_layer({.in = {30, 600}, .weights = {29, 600}, .half_weights = half_weights}, {30, 29});
     check_layer({.in = {2, 3, 4}, .weights = {5, 12}, .half_weights = half_weights, .bias = 0}, {2, 5});  // flattened
     check_layer({.in = {12}, .weights = {5, 12}, .half_weights = half_weights}, {1, 5});

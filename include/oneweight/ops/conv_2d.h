@@ -49,7 +49,7 @@ struct Conv2D<W, float> {
 #endif
 
 #include "oneweight/ops/window_rows-inl.h"
-#include "oneweight/simd/product_float-inl.h"
+#include "oneweight/simd/product_broadcast-inl.h"
 #include "oneweight/simd/targets.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -60,19 +60,24 @@ namespace HWY_NAMESPACE {
 // How the product of one group is done.
 struct ConvFloatMethod {
   int64_t channels, terms;   // of the group
-  bool dots;
+  enum Form { dots, panels, broadcast } form;
   bool dense;                // rows are read where they lie, pixel by pixel
   bool copies;               // rows are copied
-  PanelPlan panels;
+  PanelPlan panel_plan;
+  BroadcastPlan broadcast_plan;
   int64_t segment_length;
 };
 inline ConvFloatMethod conv_2d_float_method(const ConvFloatParams& p) {
   const ConvGeometry& g = p.geometry;
   const int64_t channels = p.channels / p.groups, terms = g.kernel_h * g.kernel_w * p.group_inputs;
   const int64_t segment = g.is_pointwise() ? terms : WindowRows(g, nullptr, 0, p.group_inputs).segment_length();
-  const bool dots = prefers_dots(g.output_pixels(), channels, terms, segment), copies = !dots && rows_collide(g.stride_w * g.in_c);
-  const bool dense = g.is_pointwise() && !copies;
-  return {channels, terms, dots, dense, copies, plan_panels(g.output_pixels(), channels, terms, !dense), segment};
+  const int64_t pixels = g.output_pixels();
+  const auto form = prefers_broadcast(pixels, channels, terms) ? ConvFloatMethod::broadcast
+                    : prefers_dots(pixels, channels, terms, segment) ? ConvFloatMethod::dots
+                                                                     : ConvFloatMethod::panels;
+  const bool collide = form == ConvFloatMethod::panels && rows_collide(g.stride_w * g.in_c);
+  const bool dense = g.is_pointwise() && !collide, copies = collide || (form == ConvFloatMethod::broadcast && !dense);
+  return {channels, terms, form, dense, copies, plan_panels(pixels, channels, terms, !dense), plan_broadcast(pixels, terms), segment};
 }
 
 template <class W>
@@ -89,8 +94,13 @@ void conv_2d_float(const KernelArgs& args) {
     const W* w = args.in<W>(1) + first * terms;
     float* out = args.out<float>(0) + first;
     const auto run = [&](const auto& source) HWY_ATTR {
-      if (method.dots) product_dots(source, begin, end, w, channels, terms, out, p.channels, e, args.scratch);
-      else product_panels(source, begin, end, w, channels, terms, out, p.channels, e, method.panels, args.scratch);
+      switch (method.form) {
+        case ConvFloatMethod::dots: return product_dots(source, begin, end, w, channels, terms, out, p.channels, e, args.scratch);
+        case ConvFloatMethod::panels:
+          return product_panels(source, begin, end, w, channels, terms, out, p.channels, e, method.panel_plan, args.scratch);
+        case ConvFloatMethod::broadcast:
+          return product_broadcast(source, begin, end, w, channels, terms, out, p.channels, e, method.broadcast_plan, args.scratch);
+      }
     };
     const float* in = args.in<float>(0);
     if (method.dense) run(DenseRows{in + group * p.group_inputs, g.in_c, terms});
@@ -98,10 +108,15 @@ void conv_2d_float(const KernelArgs& args) {
   }
 }
 
-inline int64_t conv_2d_float_scratch(const ConvFloatParams& p) {
+template <class W>
+int64_t conv_2d_float_scratch(const ConvFloatParams& p) {
   const ConvFloatMethod m = conv_2d_float_method(p);
-  return m.dots ? dots_scratch_bytes(m.terms, m.segment_length, !m.dense)
-                : panels_scratch_bytes(m.panels, m.segment_length, !m.dense);
+  switch (m.form) {
+    case ConvFloatMethod::dots: return dots_scratch_bytes(m.terms, m.segment_length, !m.dense);
+    case ConvFloatMethod::panels: return panels_scratch_bytes(m.panel_plan, m.segment_length, !m.dense);
+    case ConvFloatMethod::broadcast: return broadcast_scratch_bytes<W>(p.geometry.output_pixels(), m.terms, m.segment_length, !m.dense);
+  }
+  return 0;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -123,7 +138,7 @@ Status Conv2D<W, float>::prepare(Preparation& p) {
   params->geometry = node.geometry;
   params->channels = node.channels, params->groups = node.groups, params->group_inputs = node.group_inputs;
   p.offer_activation(&params->activation);
-  p.set_scratch(ONEWEIGHT_KERNEL(p.target(), conv_2d_float_scratch)(*params));
+  p.set_scratch(ONEWEIGHT_KERNEL(p.target(), conv_2d_float_scratch<W>)(*params));
   p.set_kernel(ONEWEIGHT_KERNEL(p.target(), conv_2d_float<W>), node.geometry.rows(), &input_rows_of<ConvFloatParams>);
   return {};
 }

@@ -48,7 +48,7 @@ struct FullyConnected<W, float> {
 #define ONEWEIGHT_OPS_FULLY_CONNECTED_KERNELS
 #endif
 
-#include "oneweight/simd/product_float-inl.h"
+#include "oneweight/simd/product_broadcast-inl.h"
 #include "oneweight/simd/targets.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -67,6 +67,9 @@ void fully_connected_float(const KernelArgs& args) {
     const int64_t first = args.rows.begin * p.block, last = std::min(args.rows.end * p.block, p.channels);
     product_dots(source, 0, p.rows, w + first * p.terms, last - first, p.terms, out + first, p.channels,
                  make_epilogue(bias ? bias + first : nullptr, p.activation), args.scratch);
+  } else if (prefers_broadcast(p.rows, p.channels, p.terms)) {
+    product_broadcast(source, args.rows.begin, args.rows.end, w, p.channels, p.terms, out, p.channels, make_epilogue(bias, p.activation),
+                      plan_broadcast(p.rows, p.terms), args.scratch);
   } else {
     product_panels(source, args.rows.begin, args.rows.end, w, p.channels, p.terms, out, p.channels,
                    make_epilogue(bias, p.activation), plan_panels(p.rows, p.channels, p.terms, false), args.scratch);
@@ -74,11 +77,13 @@ void fully_connected_float(const KernelArgs& args) {
 }
 
 inline int64_t fully_connected_float_block(const FullyConnectedFloatParams& p) {
-  return prefers_dots(p.rows, p.channels, p.terms, p.terms) ? 64 : 0;
+  return !prefers_broadcast(p.rows, p.channels, p.terms) && prefers_dots(p.rows, p.channels, p.terms, p.terms) ? 64 : 0;
 }
-inline int64_t fully_connected_float_scratch(const FullyConnectedFloatParams& p) {
-  return p.block > 0 ? dots_scratch_bytes(p.terms, p.terms, false)
-                     : panels_scratch_bytes(plan_panels(p.rows, p.channels, p.terms, false), p.terms, false);
+template <class W>
+int64_t fully_connected_float_scratch(const FullyConnectedFloatParams& p) {
+  if (p.block > 0) return dots_scratch_bytes(p.terms, p.terms, false);
+  if (prefers_broadcast(p.rows, p.channels, p.terms)) return broadcast_scratch_bytes<W>(p.rows, p.terms, p.terms, false);
+  return panels_scratch_bytes(plan_panels(p.rows, p.channels, p.terms, false), p.terms, false);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -100,7 +105,7 @@ Status FullyConnected<W, float>::prepare(Preparation& p) {
   params->rows = node.rows, params->terms = node.terms, params->channels = node.channels;
   params->block = ONEWEIGHT_KERNEL(p.target(), fully_connected_float_block)(*params);
   p.offer_activation(&params->activation);
-  p.set_scratch(ONEWEIGHT_KERNEL(p.target(), fully_connected_float_scratch)(*params));
+  p.set_scratch(ONEWEIGHT_KERNEL(p.target(), fully_connected_float_scratch<W>)(*params));
   p.set_kernel(ONEWEIGHT_KERNEL(p.target(), fully_connected_float<W>),
                params->block > 0 ? (node.channels + params->block - 1) / params->block : node.rows);
   return {};

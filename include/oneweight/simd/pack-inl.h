@@ -78,6 +78,16 @@ HWY_INLINE hn::Vec<D> load_widened_n(D d, const W* from, size_t n) {
 #endif
 }
 
+// to[k] = from[k] for k < count.
+template <class W>
+HWY_INLINE void widen_row(const W* from, int64_t count, float* HWY_RESTRICT to) {
+  const FloatTag d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t k = 0;
+  for (; k + lanes <= count; k += lanes) hn::StoreU(load_widened(d, from + k), d, to + k);
+  for (; k < count; ++k) to[k] = widen_one(from + k);
+}
+
 #if HWY_TARGET != HWY_SCALAR
 // v with 128-bit block b (four halves: 64-bit lane b) replaced by what lies at `from`.
 template <class D>
