@@ -495,8 +495,8 @@ void product_dots(const Source& source, int64_t begin, int64_t end, const W* w, 
                   const Epilogue& e, std::byte* scratch) {
   // Channels whose weights stay in the second-level cache for all rows.
   const int64_t block = std::max(kCacheBytes / (terms + 1) / static_cast<int64_t>(sizeof(W)) / 24, int64_t{1}) * 24;
-  // Weights that do not stay in the last-level cache from run to run.
-  const bool streams = channels * terms > (int64_t{8} << 20) / static_cast<int64_t>(sizeof(W));
+  // Weights that do not stay in the second-level cache from run to run.
+  const bool streams = channels * terms > (int64_t{1} << 18) / static_cast<int64_t>(sizeof(W));
   DotArgs t;
   t.segment_length = std::max(source.segment_length(), int64_t{1});
   t.terms = terms;
