@@ -81,13 +81,12 @@ struct PartWeights {
   const TransposeConvGeometry& g;
   const TransposePart& part;
   const W* filter;
-  void pack(int64_t n, int64_t left, int64_t k0, int64_t count, bool two, float* panel) const {
-    const int64_t lanes = static_cast<int64_t>(hn::Lanes(FloatTag())), width = two ? 2 * lanes : lanes;
+  void pack(int64_t n, int64_t left, int64_t k0, int64_t count, const PanelShape& shape, float* panel) const {
     for (int64_t k = k0; k < k0 + count;) {
       const int64_t tap = k / g.in_c, input = k % g.in_c, some = std::min(g.in_c - input, k0 + count - k);
       const W* from = filter + part_tap(g, part, tap / part.x.taps, tap % part.x.taps) + input;
-      ChannelWeights<W>{from, g.filter_terms()}.pack(n, left, 0, some, two, panel);
-      panel += some * width;
+      ChannelWeights<W>{from, g.filter_terms()}.pack(n, left, 0, some, shape, panel);
+      panel += some * shape.width();
       k += some;
     }
   }

@@ -84,7 +84,7 @@ struct TileArgs {
   int64_t first_length;       // activations taken from segment 0
   int64_t segment_length;     // and from each later one
   int64_t count;              // activations in all
-  const float* panel;         // [count][1 or 2 vectors]
+  const float* panel;         // [count][width of its PanelShape]
   const float* bias;          // whole vectors; null: the sums so far are in `out`
   float* out;
   int64_t out_stride;
@@ -94,34 +94,67 @@ struct TileArgs {
 
 #define ONEWEIGHT_TILE_ROWS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13)
 
-// kRows rows times one or two vectors of channels.
-template <int kRows, bool kTwo>
+#if !HWY_HAVE_SCALABLE && HWY_TARGET != HWY_SCALAR
+inline constexpr bool kHasHalves = hn::MaxLanes(FloatTag()) >= 8;
+using HalfFloatTag = std::conditional_t<kHasHalves, hn::Half<FloatTag>, FloatTag>;
+#else
+inline constexpr bool kHasHalves = false;
+using HalfFloatTag = FloatTag;
+#endif
+template <bool kHalf, class D, class V>
+HWY_INLINE hn::Vec<D> lower_half([[maybe_unused]] D half, V v) {
+  if constexpr (kHalf) return hn::LowerHalf(half, v);
+  else return v;
+}
+
+// The vectors of a panel of `channels` channels, of which there may be more.
+struct PanelShape {
+  bool two, half;  // two vectors; the last one is half a vector
+  explicit PanelShape(int64_t channels) {
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(FloatTag()));
+    two = channels > lanes;
+    half = kHasHalves && (two ? channels - lanes : channels) <= lanes / 2;
+  }
+  int64_t width() const {
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(FloatTag()));
+    return (two ? lanes : 0) + (half ? lanes / 2 : lanes);
+  }
+};
+
+// kRows rows times one or two vectors of channels, the last one perhaps half a vector.
+template <int kRows, bool kTwo, bool kHalf>
 HWY_NOINLINE void product_tile(const TileArgs& t) {
-  const FloatTag d;
-  const size_t lanes = hn::Lanes(d);
-  using V = hn::Vec<FloatTag>;
-  const size_t width = kTwo ? 2 * lanes : lanes;
+  using LastTag = std::conditional_t<kHalf, HalfFloatTag, FloatTag>;
+  using FirstTag = std::conditional_t<kTwo, FloatTag, LastTag>;
+  const FirstTag d;
+  const LastTag dl;
+  using V = hn::Vec<FirstTag>;
+  using L = hn::Vec<LastTag>;
+  const size_t lanes = hn::Lanes(d), width = (kTwo ? lanes : 0) + hn::Lanes(dl);
   const bool whole = t.channels == width;
   const size_t last = kTwo ? t.channels - lanes : t.channels;  // channels in the last vector
 
-#define ONEWEIGHT_TILE_DECLARE(r) V x##r = hn::Zero(d), y##r = hn::Zero(d);
+#define ONEWEIGHT_TILE_DECLARE(r) V x##r = hn::Zero(d); [[maybe_unused]] L y##r = hn::Zero(dl);
   ONEWEIGHT_TILE_ROWS(ONEWEIGHT_TILE_DECLARE)
 #undef ONEWEIGHT_TILE_DECLARE
   if (t.bias != nullptr) {
-    const V b0 = hn::LoadU(d, t.bias), b1 = kTwo ? hn::LoadU(d, t.bias + lanes) : b0;
+    const V b0 = hn::LoadU(d, t.bias);
+    const L b1 = hn::LoadU(dl, kTwo ? t.bias + lanes : t.bias);
 #define ONEWEIGHT_TILE_BIAS(r) \
   if constexpr (r < kRows) x##r = b0, y##r = b1;
     ONEWEIGHT_TILE_ROWS(ONEWEIGHT_TILE_BIAS)
 #undef ONEWEIGHT_TILE_BIAS
   } else {
     const float* from = t.out;
-#define ONEWEIGHT_TILE_RELOAD(r)                                                               \
-  if constexpr (r < kRows) {                                                                   \
-    if constexpr (kTwo) x##r = hn::LoadU(d, from);                                             \
-    V& end = kTwo ? y##r : x##r;                                                               \
-    const float* at = kTwo ? from + lanes : from;                                              \
-    end = whole ? hn::LoadU(d, at) : hn::LoadN(d, at, last);                                   \
-    from += t.out_stride;                                                                      \
+#define ONEWEIGHT_TILE_RELOAD(r)                                                         \
+  if constexpr (r < kRows) {                                                             \
+    if constexpr (kTwo) {                                                                \
+      x##r = hn::LoadU(d, from);                                                         \
+      y##r = whole ? hn::LoadU(dl, from + lanes) : hn::LoadN(dl, from + lanes, last);    \
+    } else {                                                                             \
+      x##r = whole ? hn::LoadU(d, from) : hn::LoadN(d, from, last);                      \
+    }                                                                                    \
+    from += t.out_stride;                                                                \
   }
     ONEWEIGHT_TILE_ROWS(ONEWEIGHT_TILE_RELOAD)
 #undef ONEWEIGHT_TILE_RELOAD
@@ -135,14 +168,15 @@ HWY_NOINLINE void product_tile(const TileArgs& t) {
 #define ONEWEIGHT_TILE_POINTER(r) [[maybe_unused]] const float* p##r = rows[r < kRows ? r : 0];
     ONEWEIGHT_TILE_ROWS(ONEWEIGHT_TILE_POINTER)
 #undef ONEWEIGHT_TILE_POINTER
-#define ONEWEIGHT_TILE_STEP(r)                              \
-  if constexpr (r < kRows) {                                \
-    const V a = hn::Set(d, p##r[k]);                        \
-    x##r = hn::MulAdd(a, b0, x##r);                         \
-    if constexpr (kTwo) y##r = hn::MulAdd(a, b1, y##r);     \
+#define ONEWEIGHT_TILE_STEP(r)                                                     \
+  if constexpr (r < kRows) {                                                       \
+    const V a = hn::Set(d, p##r[k]);                                               \
+    x##r = hn::MulAdd(a, b0, x##r);                                                \
+    if constexpr (kTwo) y##r = hn::MulAdd(lower_half<kHalf>(dl, a), b1, y##r);     \
   }
     for (int64_t k = 0; k < length; ++k) {
-      const V b0 = hn::LoadU(d, panel), b1 = kTwo ? hn::LoadU(d, panel + lanes) : b0;
+      const V b0 = hn::LoadU(d, panel);
+      [[maybe_unused]] const L b1 = hn::LoadU(dl, kTwo ? panel + lanes : panel);
       panel += width;
       ONEWEIGHT_TILE_ROWS(ONEWEIGHT_TILE_STEP)
     }
@@ -158,19 +192,24 @@ HWY_NOINLINE void product_tile(const TileArgs& t) {
 #define ONEWEIGHT_TILE_CLAMP(r)                                          \
   if constexpr (r < kRows) {                                             \
     x##r = clamp_keep_nan(d, x##r, low, high);                           \
-    if constexpr (kTwo) y##r = clamp_keep_nan(d, y##r, low, high);       \
+    if constexpr (kTwo) y##r = clamp_keep_nan(dl, y##r, low, high);       \
   }
     ONEWEIGHT_TILE_ROWS(ONEWEIGHT_TILE_CLAMP)
 #undef ONEWEIGHT_TILE_CLAMP
   }
 
   float* to = t.out;
-#define ONEWEIGHT_TILE_STORE(r)                                                                \
-  if constexpr (r < kRows) {                                                                   \
-    if constexpr (kTwo) hn::StoreU(x##r, d, to);                                               \
-    if (whole) hn::StoreU(kTwo ? y##r : x##r, d, kTwo ? to + lanes : to);                      \
-    else hn::StoreN(kTwo ? y##r : x##r, d, kTwo ? to + lanes : to, last);                      \
-    to += t.out_stride;                                                                        \
+#define ONEWEIGHT_TILE_STORE(r)                                \
+  if constexpr (r < kRows) {                                   \
+    if constexpr (kTwo) {                                      \
+      hn::StoreU(x##r, d, to);                                 \
+      if (whole) hn::StoreU(y##r, dl, to + lanes);             \
+      else hn::StoreN(y##r, dl, to + lanes, last);             \
+    } else {                                                   \
+      if (whole) hn::StoreU(x##r, d, to);                      \
+      else hn::StoreN(x##r, d, to, last);                      \
+    }                                                          \
+    to += t.out_stride;                                        \
   }
   ONEWEIGHT_TILE_ROWS(ONEWEIGHT_TILE_STORE)
 #undef ONEWEIGHT_TILE_STORE
@@ -181,25 +220,42 @@ HWY_NOINLINE void product_tile(const TileArgs& t) {
 
 // The tile for `rows` rows, rows being one of tile_rows()'s answers.
 template <bool kTwo>
-HWY_INLINE void run_tile(int rows, const TileArgs& t) {
+HWY_INLINE void run_whole_tile(int rows, const TileArgs& t) {
   switch (rows) {
-    case 1: return product_tile<1, kTwo>(t);
-    case 2: return product_tile<2, kTwo>(t);
-    case 3: return product_tile<3, kTwo>(t);
-    case 4: return product_tile<4, kTwo>(t);
-    case 5: return product_tile<5, kTwo>(t);
-    case 6: return product_tile<6, kTwo>(t);
+    case 1: return product_tile<1, kTwo, false>(t);
+    case 2: return product_tile<2, kTwo, false>(t);
+    case 3: return product_tile<3, kTwo, false>(t);
+    case 4: return product_tile<4, kTwo, false>(t);
+    case 5: return product_tile<5, kTwo, false>(t);
+    case 6: return product_tile<6, kTwo, false>(t);
     default: break;
   }
   if constexpr (kTileRows > 6) {
     switch (rows) {
-      case 7: return product_tile<7, kTwo>(t);
-      case 8: return product_tile<8, kTwo>(t);
-      case 10: return product_tile<10, kTwo>(t);
-      case 12: return product_tile<12, kTwo>(t);
-      default: return product_tile<kTileRows, kTwo>(t);
+      case 7: return product_tile<7, kTwo, false>(t);
+      case 8: return product_tile<8, kTwo, false>(t);
+      case 10: return product_tile<10, kTwo, false>(t);
+      case 12: return product_tile<12, kTwo, false>(t);
+      default: return product_tile<kTileRows, kTwo, false>(t);
     }
   }
+}
+// With half a vector at the end: few sizes of tiles, one after the other.
+template <bool kTwo>
+HWY_INLINE void run_half_tile(int rows, TileArgs t) {
+  while (rows > 0) {
+    const int done = rows >= kTileRows ? kTileRows : rows >= 4 ? 4 : 1;
+    if (done == kTileRows) product_tile<kTileRows, kTwo, kHasHalves>(t);
+    else if (done == 4) product_tile<4, kTwo, kHasHalves>(t);
+    else product_tile<1, kTwo, kHasHalves>(t);
+    t.rows += done;
+    t.out += done * t.out_stride;
+    rows -= done;
+  }
+}
+HWY_INLINE void run_tile(const PanelShape& shape, int rows, const TileArgs& t) {
+  if (shape.half) shape.two ? run_half_tile<true>(rows, t) : run_half_tile<false>(rows, t);
+  else shape.two ? run_whole_tile<true>(rows, t) : run_whole_tile<false>(rows, t);
 }
 
 // Rows of the next tile when `left` are to be done.
@@ -249,13 +305,14 @@ template <class W>
 struct ChannelWeights {
   const W* w;
   int64_t stride;
-  // panel[k - k0][c] of one or two vectors of channels from n on, of which `left` (at least 1) exist.
-  void pack(int64_t n, int64_t left, int64_t k0, int64_t count, bool two, float* panel) const {
-    const int64_t lanes = static_cast<int64_t>(hn::Lanes(FloatTag())), width = two ? 2 * lanes : lanes;
+  // panel[k - k0][c] of the channels from n on, of which `left` (at least 1) exist. Half a vector is written as a whole one,
+  // whose second half the next row or the first vector overwrites; behind the last row there is room.
+  void pack(int64_t n, int64_t left, int64_t k0, int64_t count, const PanelShape& shape, float* panel) const {
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(FloatTag())), width = shape.width();
     const W* rows[2 * kMaxFloatLanes];
-    panel_rows(w + n * stride + k0, stride, left, width, rows);
+    panel_rows(w + n * stride + k0, stride, left, shape.two ? 2 * lanes : lanes, rows);
+    if (shape.two) pack_vector(rows + lanes, count, panel + lanes, width);
     pack_vector(rows, count, panel, width);
-    if (two) pack_vector(rows + lanes, count, panel + lanes, width);
   }
 };
 
@@ -264,15 +321,15 @@ template <class W>
 struct TermWeights {
   const W* w;
   int64_t stride;
-  void pack(int64_t n, int64_t left, int64_t k0, int64_t count, bool two, float* panel) const {
+  void pack(int64_t n, int64_t left, int64_t k0, int64_t count, const PanelShape& shape, float* panel) const {
     const FloatTag d;
-    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), behind = two ? left - lanes : left;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), behind = shape.two ? left - lanes : left;
     const W* from = w + k0 * stride + n;
     for (int64_t k = 0; k < count; ++k, from += stride) {
-      if (two) hn::StoreU(load_widened(d, from), d, panel), panel += lanes;
-      const W* last = two ? from + lanes : from;
+      if (shape.two) hn::StoreU(load_widened(d, from), d, panel), panel += lanes;
+      const W* last = shape.two ? from + lanes : from;
       hn::StoreU(behind >= lanes ? load_widened(d, last) : load_widened_n(d, last, static_cast<size_t>(behind)), d, panel);
-      panel += lanes;
+      panel += shape.half ? lanes / 2 : lanes;
     }
   }
 };
@@ -314,15 +371,14 @@ void product_panels(const Source& source, int64_t begin, int64_t end, const Weig
         source.locate(m, rows, k0, k0 + count, patch, table, &t.first_length);
         float* const out = place.at(m);
         for (int64_t n = n0; n < n1; n += width) {
-          const bool two = n1 - n > lanes;
+          const PanelShape shape(n1 - n);
           float* const panel = panels + (n - n0) * count;
           t.panel = panel;
           t.bias = k0 == 0 ? bias + (n - n0) : nullptr;
           t.out = out + n;
           t.channels = static_cast<size_t>(std::min(n1 - n, width));
-          if (first) weights.pack(n, n1 - n, k0, count, two, panel);
-          if (two) run_tile<true>(rows, t);
-          else run_tile<false>(rows, t);
+          if (first) weights.pack(n, n1 - n, k0, count, shape, panel);
+          run_tile(shape, rows, t);
         }
         m += rows;
       }
