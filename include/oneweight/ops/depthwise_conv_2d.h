@@ -109,6 +109,25 @@ namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
 namespace HWY_NAMESPACE {
 
+// Whether a vector holds several pixels.
+inline bool depthwise_float_repeats(const DepthwiseParams& p) {
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(FloatTag()));
+  return p.multiplier == 1 && p.geometry.stride_w == 1 && p.channels < lanes && lanes % p.channels == 0;
+}
+// to[lane] = bias, to[(1 + tap) * lanes + lane] = weights of channel lane % channels.
+template <class W>
+void repeat_depthwise(const DepthwiseParams& p, const W* w, const float* bias, int64_t lanes, float* to) {
+  for (int64_t i = 0; i < lanes; ++i) {
+    const int64_t c = i % p.channels;
+    to[i] = bias ? widen_one(bias + c) : 0.0f;
+    for (int64_t t = 0; t < p.taps(); ++t) to[(1 + t) * lanes + i] = widen_one(w + t * p.channels + c);
+  }
+}
+inline int64_t depthwise_float_scratch(const DepthwiseParams& p) {
+  if (depthwise_float_repeats(p)) return (1 + p.taps()) * static_cast<int64_t>(hn::Lanes(FloatTag())) * 4;
+  return p.multiplier == 1 ? 0 : p.taps() * p.channels * 4;
+}
+
 template <class W>
 void depthwise_conv_2d_float(const KernelArgs& args) {
   const DepthwiseParams& p = args.params<DepthwiseParams>();
@@ -154,6 +173,22 @@ void depthwise_conv_2d_float(const KernelArgs& args) {
       }
       continue;
     }
+    // Several pixels a vector where channels are few: weights and bias repeat, the vectors of a row follow one another.
+    const int64_t before = inner.first < inner.last ? inner.first : g.out_w;
+    int64_t behind = inner.first < inner.last ? inner.last : g.out_w;
+    if (depthwise_float_repeats(p)) {
+      if (row == args.rows.begin) repeat_depthwise(p, args.in<W>(1), bias, lanes, spread);
+      const int64_t vectors = (behind - before) * p.channels / lanes;
+      DepthwiseFloatArgs<float> r;
+      r.in = input + origin + before * p.channels;
+      r.tap_row = t.tap_row, r.tap_column = t.tap_column, r.step = r.channels = lanes;
+      r.w = spread + lanes, r.bias = spread, r.kernel_w = g.kernel_w;
+      r.ky0 = ky.first, r.ky1 = ky.last, r.kx0 = 0, r.kx1 = g.kernel_w;
+      r.epilogue = &e;
+      r.out = out + before * p.channels;
+      depthwise_float_pixels(r, vectors, static_cast<size_t>(lanes));
+      behind = before + vectors * lanes / p.channels;
+    }
     // Four vectors of channels at a time where there are as many.
     for (int64_t c = 0; c < p.channels;) {
       const int64_t vectors = p.channels - c >= 4 * lanes ? 4 : 1;
@@ -173,18 +208,13 @@ void depthwise_conv_2d_float(const KernelArgs& args) {
         for (int64_t x = first; x < last; ++x)
           run(x, 1, taps_inside(x * g.stride_w - g.pad_left, g.in_w, g.kernel_w, g.dilation_w));
       };
-      if (inner.first < inner.last) {
-        border(0, inner.first);
-        run(inner.first, inner.last - inner.first, {0, g.kernel_w});
-        border(inner.last, g.out_w);
-      } else {
-        border(0, g.out_w);
-      }
+      border(0, before);
+      if (!depthwise_float_repeats(p) && before < behind) run(before, behind - before, {0, g.kernel_w});
+      border(behind, g.out_w);
       c += vectors * lanes;
     }
   }
 }
-inline int64_t depthwise_float_scratch(const DepthwiseParams& p) { return p.multiplier == 1 ? 0 : p.taps() * p.channels * 4; }
 
 // Where the integer forms keep their parts of the scratch.
 struct DepthwiseScratch {
