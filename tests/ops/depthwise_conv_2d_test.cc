@@ -122,7 +122,7 @@ TEST_CASE("depthwise convolutions of bytes with any number of channels", "[ops][
 }
 
 TEST_CASE("depthwise convolutions of bytes with any window", "[ops][depthwise_conv_2d][int8]") {
-  for (const int64_t channels : {4, 40}) {
+  for (const int64_t channels : {4, 40, 70}) {
     check_both({.in = {2, 6, 5, channels}, .filter = {1, 5, 5, channels}});                                    // two images
     check_both({.in = {1, 9, 11, channels}, .filter = {1, 3, 2, channels}, .padding = 1, .stride_h = 3, .stride_w = 2});
     check_both({.in = {1, 9, 11, channels}, .filter = {1, 3, 3, channels}, .dilation_h = 2, .dilation_w = 3});
@@ -131,6 +131,8 @@ TEST_CASE("depthwise convolutions of bytes with any window", "[ops][depthwise_co
     check_both({.in = {1, 3, 3, channels}, .filter = {1, 7, 7, channels}, .stride_h = 2, .stride_w = 2});      // larger than the image
     check_both({.in = {1, 1, 700, channels}, .filter = {1, 1, 9, channels}});                                  // rows in segments
     check_both({.in = {1, 5, 700, channels}, .filter = {1, 3, 3, channels}, .stride_w = 5, .dilation_w = 40});
+    check_both({.in = {1, 21, 1, channels}, .filter = {1, 21, 1, channels}, .padding = 1, .activation = 1});   // one pixel
+    check_both({.in = {3, 4, 3, channels}, .filter = {1, 2, 3, channels}, .stride_h = 2, .stride_w = 2});
     check_both({.in = {1, 4, 300, channels}, .filter = {1, 1, 1, channels}});
     check_both({.in = {1, 6, 6, channels}, .filter = {1, 3, 3, 3 * channels}});                                // channel multiplier
     check_both({.in = {0, 6, 6, channels}, .filter = {1, 3, 3, channels}});

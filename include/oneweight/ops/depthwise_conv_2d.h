@@ -376,6 +376,25 @@ inline bool depthwise_repeats(const DepthwiseParams& p) {
   const int64_t block = depthwise_block<16>();
   return p.geometry.stride_w == 1 && p.channels < block && block % p.channels == 0;
 }
+// The same for few pixels, on weights that are not packed.
+template <class Epilogue>
+void depthwise_few_pixels(const DepthwiseParams& p, const uint8_t* weights, const uint8_t* input, int64_t begin, int64_t end, int64_t image,
+                          const DepthwiseScratch& s, const Epilogue& epilogue, uint8_t flip, uint8_t outside) {
+  const ConvGeometry& g = p.geometry;
+  const int32_t row_sums[1] = {};
+  const PaddedRows rows(p, s, input, 0, g.out_w, outside);
+  for (int64_t y = begin; y < end; ++y) {
+    rows.move_to(y);
+    for (int64_t x = 0; x < g.out_w; ++x)
+      for (int64_t c = 0; c < p.channels; c += 64) {
+        const int64_t some = std::min<int64_t>(64, p.channels - c);
+        depthwise_bytes_in_place(s.rows + x * g.stride_w * g.in_c + c, s.offsets, p.taps(), static_cast<size_t>(some), flip, weights + c, p.channels,
+                                 p.bits == 8 ? p.w_flip : uint8_t{0}, p.w_zero, s.bias + c, s.sums);
+        epilogue.store(s.sums, 64, 1, row_sums, (image * g.out_h + y) * g.out_w + x, c, some);
+      }
+  }
+}
+
 // The same with vectors of several pixels, for channels that divide a block, without strides: s.packed, s.bias and the scaling
 // repeat those of a pixel.
 template <bool kQuads, class Out>
@@ -459,6 +478,7 @@ void run_depthwise(const KernelArgs& args, const DepthwiseParams& p, const uint8
     weights = s.unpacked;
   }
   if (p.multiplier != 1) return depthwise_products(p, weights, input, begin, end, image, s, epilogue, flip, outside, pack);
+  if (p.geometry.out_h * p.geometry.out_w <= 4) return depthwise_few_pixels(p, weights, input, begin, end, image, s, epilogue, flip, outside);
   const bool bytes_fit = kByteQuads && p.w_zero == 0;
   const bool repeats = depthwise_repeats(p) && !std::is_same_v<Epilogue, FloatStore>;
   if (p.channels <= 16 && !repeats) {

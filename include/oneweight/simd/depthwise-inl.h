@@ -301,6 +301,27 @@ HWY_INLINE void depthwise_bytes(const uint8_t* at, const int64_t* offsets, int64
 #endif
 }
 
+// The same on weights where they lie ([tap][channels], `some` of them from w on), in 32-bit steps: for few pixels, for which packing
+// would be most of the work. taps: not padded.
+HWY_INLINE void depthwise_bytes_in_place(const uint8_t* at, const int64_t* offsets, int64_t taps, size_t some, uint8_t flip, const uint8_t* w,
+                                         int64_t channels, uint8_t w_flip, int32_t w_zero, const int32_t* bias, int32_t* sums) {
+  const hn::CappedTag<int32_t, 16> d;
+  const hn::Rebind<uint8_t, decltype(d)> d8;
+  const hn::RebindToSigned<decltype(d8)> ds8;
+  const size_t lanes = hn::Lanes(d);
+  for (size_t c = 0; c < some; c += lanes) {
+    auto sum = hn::LoadU(d, bias + c);
+    for (int64_t t = 0; t < taps; ++t) {
+      const uint8_t* from = w + t * channels + c;
+      const auto stored = c + lanes <= some ? hn::LoadU(d8, from) : hn::LoadN(d8, from, some - c);
+      const auto b = hn::Sub(hn::PromoteTo(d, hn::BitCast(ds8, hn::Xor(stored, hn::Set(d8, w_flip)))), hn::Set(d, w_zero));
+      const auto a = hn::PromoteTo(d, hn::Xor(hn::LoadU(d8, at + offsets[t] + c), hn::Set(d8, flip)));
+      sum = hn::Add(sum, hn::Mul(a, b));
+    }
+    hn::StoreU(sum, d, sums + c);
+  }
+}
+
 // `pixels` pixels of a block, `step` bytes apart.
 template <size_t kLanes, bool kQuads>
 HWY_NOINLINE void depthwise_bytes_pixels(const uint8_t* at, int64_t step, int64_t pixels, const int64_t* offsets, int64_t taps, uint8_t flip,
