@@ -50,21 +50,16 @@ struct TableParams {
   ElementRows elements;
   const uint8_t* table = nullptr;
 };
-inline void table_kernel(const KernelArgs& args) {
-  const auto& p = args.params<TableParams>();
-  const uint8_t* in = args.in<uint8_t>(0);
-  uint8_t* out = args.out<uint8_t>(0);
-  for (int64_t i = p.elements.begin(args.rows), end = p.elements.end(args.rows); i < end; ++i) out[i] = p.table[in[i]];
-}
 
 // Prepares output = round(f(real input) / output scale) + zero point for int8 and uint8, halves away from zero. f maps
-// double to double, rounded to float as in TFLite's tables; a result that is not a number gives the zero point.
+// double to double, rounded to float as in TFLite's tables; a result that is not a number gives the zero point. kernel: that of
+// ops/table-inl.h.
 template <class F>
-Status prepare_table(Preparation& p, F f) {
+Status prepare_table(Preparation& p, KernelFn kernel, F f) {
   ONEWEIGHT_RETURN_IF_ERROR(expect_quantized(p, p.input(0)));
   ONEWEIGHT_RETURN_IF_ERROR(expect_quantized(p, p.output(0)));
   TableParams* params;
-  ONEWEIGHT_RETURN_IF_ERROR(prepare_unary(p, &table_kernel, &params));
+  ONEWEIGHT_RETURN_IF_ERROR(prepare_unary(p, kernel, &params));
   uint8_t* table = p.derived<uint8_t>(256);
   if (!table) return p.no_memory();
   params->table = table;

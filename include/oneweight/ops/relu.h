@@ -51,6 +51,7 @@ struct LeakyRelu {
 #define ONEWEIGHT_OPS_RELU_TARGET
 #endif
 
+#include "oneweight/ops/table-inl.h"
 #include "oneweight/simd/elementwise-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -96,7 +97,7 @@ Status prepare_quantized_relu(Preparation& p, const ReluParams& values, F f, Ker
     return {};
   }
   TableParams* params;
-  ONEWEIGHT_RETURN_IF_ERROR(prepare_unary(p, &table_kernel, &params));
+  ONEWEIGHT_RETURN_IF_ERROR(prepare_unary(p, ONEWEIGHT_KERNEL(p.target(), table_kernel), &params));
   uint8_t* table = p.derived<uint8_t>(256);
   if (!table) return p.no_memory();
   params->table = table;

@@ -1,6 +1,6 @@
 // SOFTMAX (exp(beta (x - max)) over its sum) and LOG_SOFTMAX along the last axis. Float; int8 and uint8 (to int8, uint8 or, for
-// SOFTMAX, int16) and int16, computed in float from the stored values and rounded halves away from zero: within one step of
-// TFLite's tables. The maximum is subtracted, so nothing overflows; a NaN makes its whole row NaN.
+// SOFTMAX, int16) and int16, computed in float from the stored values (SOFTMAX of bytes: from a table of exponentials) and rounded
+// halves away from zero: within one step of TFLite's tables. The maximum is subtracted, so nothing overflows; a NaN makes its whole row NaN.
 #ifndef ONEWEIGHT_OPS_SOFTMAX_H
 #define ONEWEIGHT_OPS_SOFTMAX_H
 
@@ -15,6 +15,7 @@ struct SoftmaxParams {
   float in_scale = 1;                // quantised: of the input
   double out_scale = 1;
   int32_t out_zero_point = 0;
+  const float* exponentials = nullptr;  // of SOFTMAX of bytes: exp(-beta in_scale d) for d < 256 steps below the maximum
 };
 
 template <bool kLog>
@@ -117,6 +118,70 @@ void softmax_quantized_kernel(const KernelArgs& args) {
   }
 }
 
+// SOFTMAX of bytes.
+template <class In>
+HWY_INLINE int32_t largest_byte(const In* in, int64_t depth) {
+  const hn::ScalableTag<In> d;
+  const int64_t n = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  In largest = in[0];
+  if (depth >= n) {
+    auto most = hn::LoadU(d, in);
+    for (i = n; i + n <= depth; i += n) most = hn::Max(most, hn::LoadU(d, in + i));
+    HWY_ALIGN In lanes[HWY_MAX_BYTES];
+    hn::Store(most, d, lanes);
+    for (int64_t k = 0; k < n; ++k) largest = std::max(largest, lanes[k]);
+  }
+  for (; i < depth; ++i) largest = std::max(largest, in[i]);
+  return largest;
+}
+template <class In, class Out>
+void softmax_bytes_kernel(const KernelArgs& args) {
+  const SoftmaxParams p = args.params<SoftmaxParams>();
+  const float* const table = p.exponentials;
+  auto* const row = reinterpret_cast<float*>(args.scratch);
+  const hn::CappedTag<float, 16> d;
+  const hn::RebindToSigned<decltype(d)> d32;
+  const hn::Rebind<In, decltype(d)> d_in;
+  const hn::Rebind<Out, decltype(d)> d_out;
+  const int64_t n = static_cast<int64_t>(hn::Lanes(d));
+  const float out_scale = static_cast<float>(p.out_scale);
+  constexpr int32_t kLow = std::numeric_limits<Out>::min(), kHigh = std::numeric_limits<Out>::max();
+  for (int64_t r = args.rows.begin; r < args.rows.end; ++r) {
+    const In* in = args.in<In>(0) + r * p.depth;
+    Out* out = args.out<Out>(0) + r * p.depth;
+    const int32_t largest = largest_byte(in, p.depth);
+    if (p.depth < n) {
+      float sum = 0;
+      for (int64_t i = 0; i < p.depth; ++i) sum += table[largest - in[i]];
+      const float scale = 1.0f / (sum * out_scale);
+      for (int64_t i = 0; i < p.depth; ++i) {
+        const int32_t q = static_cast<int32_t>(table[largest - in[i]] * scale + 0.5f) + p.out_zero_point;
+        out[i] = static_cast<Out>(std::min(std::max(q, kLow), kHigh));
+      }
+      continue;
+    }
+    auto sums = hn::Zero(d);
+    const auto vlargest = hn::Set(d32, largest);
+    for (int64_t i = 0; i < p.depth; i += n) {
+      const size_t left = static_cast<size_t>(std::min(n, p.depth - i));
+      const auto stored = left == static_cast<size_t>(n) ? hn::LoadU(d_in, in + i) : hn::LoadN(d_in, in + i, left);
+      const auto below = hn::And(hn::Sub(vlargest, hn::PromoteTo(d32, stored)), hn::Set(d32, 255));
+      const auto e = hn::IfThenElseZero(hn::FirstN(d, left), hn::GatherIndex(d, table, below));
+      sums = hn::Add(sums, e);
+      hn::StoreN(e, d, row + i, left);
+    }
+    const auto scale = hn::Set(d, 1.0f / (hn::ReduceSum(d, sums) * out_scale)), half = hn::Set(d, 0.5f);
+    for (int64_t i = 0; i < p.depth; i += n) {
+      const size_t left = static_cast<size_t>(std::min(n, p.depth - i));
+      const auto q = hn::Add(hn::ConvertTo(d32, hn::MulAdd(hn::LoadN(d, row + i, left), scale, half)), hn::Set(d32, p.out_zero_point));
+      const auto bytes = hn::DemoteTo(d_out, hn::Min(hn::Max(q, hn::Set(d32, kLow)), hn::Set(d32, kHigh)));
+      if (left == static_cast<size_t>(n)) hn::StoreU(bytes, d_out, out + i);
+      else hn::StoreN(bytes, d_out, out + i, left);
+    }
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace ONEWEIGHT_ABI
 }  // namespace oneweight
@@ -148,6 +213,19 @@ Status SoftmaxBy<kLog>::prepare(Preparation& p) {
   params->out_scale = static_cast<double>(out.scale());
   params->out_zero_point = out.zero_point();
   p.set_scratch(params->depth * static_cast<int64_t>(sizeof(float)));
+  if constexpr (!kLog) {
+    if (in.type != TensorType::int16) {
+      float* table = p.derived<float>(256);
+      if (!table) return p.no_memory();
+      for (int i = 0; i < 256; ++i) table[i] = static_cast<float>(std::exp(-static_cast<double>(params->beta) * static_cast<double>(in.scale()) * i));
+      params->exponentials = table;
+      p.set_kernel(in.type == TensorType::uint8      ? ONEWEIGHT_KERNEL(p.target(), softmax_bytes_kernel<uint8_t, uint8_t>)
+                   : out.type == TensorType::int16 ? ONEWEIGHT_KERNEL(p.target(), softmax_bytes_kernel<int8_t, int16_t>)
+                                                   : ONEWEIGHT_KERNEL(p.target(), softmax_bytes_kernel<int8_t, int8_t>),
+                   rows);
+      return {};
+    }
+  }
   if (in.type == TensorType::uint8) p.set_kernel(ONEWEIGHT_KERNEL(p.target(), softmax_quantized_kernel<kLog, uint8_t, uint8_t>), rows);
   else if (in.type == TensorType::int16) p.set_kernel(ONEWEIGHT_KERNEL(p.target(), softmax_quantized_kernel<kLog, int16_t, int16_t>), rows);
   else if (out.type == TensorType::int16) p.set_kernel(ONEWEIGHT_KERNEL(p.target(), softmax_quantized_kernel<kLog, int8_t, int16_t>), rows);

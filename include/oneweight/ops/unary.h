@@ -93,6 +93,7 @@ using Gelu = Unary<function::Gelu>;
 #define ONEWEIGHT_OPS_UNARY_TARGET
 #endif
 
+#include "oneweight/ops/table-inl.h"
 #include "oneweight/simd/elementwise-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -234,7 +235,7 @@ Status prepare_quantized_function(Preparation& p) {
     if (type == TensorType::int8 && !p.input(0).quantized()) return prepare_unary(p, &unary_integer_kernel<F, int8_t>, &params);
   }
   if constexpr (F::code == BuiltinOperator::abs) return prepare_quantized_abs(p);
-  if (type != TensorType::int16) return prepare_table(p, &F::value);
+  if (type != TensorType::int16) return prepare_table(p, ONEWEIGHT_KERNEL(p.target(), table_kernel), &F::value);
   if constexpr (F::code == BuiltinOperator::logistic || F::code == BuiltinOperator::tanh)
     return prepare_int16_sigmoid<F::code == BuiltinOperator::tanh>(p);
   if constexpr (F::code == BuiltinOperator::exp || F::code == BuiltinOperator::gelu || F::code == BuiltinOperator::log || F::code == BuiltinOperator::rsqrt) {
