@@ -119,15 +119,30 @@ TEST_CASE("SOFTMAX sums to one without overflow; a NaN fills its own row only", 
   }
 }
 
-TEST_CASE("quantised SOFTMAX is within a step of double", "[ops][softmax][int8]") {
-  const auto x = Random(4).values<int8_t>(2 * 37);
-  std::vector<int8_t> want;
-  for (int r = 0; r < 2; ++r) {
+template <class In, class Out>
+void check_quantized_softmax(int64_t depth, float beta, float out_scale, int64_t out_zero) {
+  INFO("depth " << depth << ", beta " << beta);
+  const Shape shape{5, depth};
+  const auto x = Random(4).values<In>(shape.elements());
+  const double scale = 0.07 * beta, most = std::numeric_limits<Out>::max(), least = std::numeric_limits<Out>::min();
+  std::vector<Out> want;
+  for (int64_t r = 0; r < 5; ++r) {
     double sum = 0;
-    for (int i = 0; i < 37; ++i) sum += std::exp(0.1 * x[static_cast<size_t>(r * 37 + i)]);
-    for (int i = 0; i < 37; ++i) want.push_back(saturate(static_cast<int32_t>(std::round(std::exp(0.1 * x[static_cast<size_t>(r * 37 + i)]) / sum * 256)) - 128));
+    for (int64_t i = 0; i < depth; ++i) sum += std::exp(scale * x[static_cast<size_t>(r * depth + i)]);
+    for (int64_t i = 0; i < depth; ++i) {
+      const double q = std::round(std::exp(scale * x[static_cast<size_t>(r * depth + i)]) / sum / static_cast<double>(out_scale)) + static_cast<double>(out_zero);
+      want.push_back(static_cast<Out>(std::min(std::max(q, least), most)));
+    }
   }
-  check_values(run_on_targets(one_input<int8_t, int8_t>(BuiltinOperator::softmax, {2, 37}, 0.1f, 3, 1.0f / 256, -128, 9, 1.0f), {bytes_of(x)}), {2, 37}, want, 1);
+  check_values(run_on_targets(one_input<In, Out>(BuiltinOperator::softmax, shape, 0.07f, 3, out_scale, out_zero, 9, beta), {bytes_of(x)}), shape, want, 1);
+}
+TEST_CASE("quantised SOFTMAX is within a step of double", "[ops][softmax][int8]") {
+  for (const int64_t depth : {1, 2, 3, 15, 16, 17, 37, 64, 131, 300})
+    for (const float beta : {1.0f, 0.3f}) {
+      check_quantized_softmax<int8_t, int8_t>(depth, beta, 1.0f / 256, -128);
+      check_quantized_softmax<uint8_t, uint8_t>(depth, beta, 1.0f / 256, 0);
+      check_quantized_softmax<int8_t, int16_t>(depth, beta, 1.0f / 65536, -32768);
+    }
 }
 
 TEST_CASE("QUANTIZE rounds halves away from zero and saturates", "[ops][quantize]") {

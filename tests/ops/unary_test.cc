@@ -87,6 +87,17 @@ TEST_CASE("quantised functions are the rounded values of double", "[ops][unary][
   }
 }
 
+TEST_CASE("many bytes have the function's value at each", "[ops][unary][int8]") {
+  for (const int64_t count : {255, 256, 300, 1000}) {
+    std::vector<int8_t> x, want;
+    for (int64_t i = 0; i < count; ++i) {
+      x.push_back(static_cast<int8_t>(i * 7));
+      want.push_back(static_cast<int8_t>(std::clamp(std::round(logistic(0.05 * (x.back() - 4)) * 256) - 128, -128.0, 127.0)));
+    }
+    check_values(run_on_targets(unary_model<int8_t>(BuiltinOperator::logistic, {count}, 0.05f, 4, 1.0f / 256, -128), {bytes_of(x)}), {count}, want);
+  }
+}
+
 TEST_CASE("integers negate, square and take absolute values by wrapping", "[ops][unary]") {
   const std::vector<int32_t> x = {0, 5, -7, std::numeric_limits<int32_t>::min()};
   check_values(run_on_targets(unary_model<int32_t>(BuiltinOperator::neg, {4}), {bytes_of(x)}), {4}, std::vector<int32_t>{0, -5, 7, x[3]});
