@@ -37,9 +37,9 @@ struct Stage {
     for (const auto& status : {in.status(), state.status(), out.status(), next_state.status()})
       if (!status.ok()) return status;
     if (in->size() != values || out->size() != values || state->size() != next_state->size())
-      return oneweight::make_error(oneweight::ErrorCode::invalid_argument, "'%s' does not make %zu values and a state of as many", path, values);
-    const std::vector<float> zeros(state->size());
-    return Stage{std::move(*context), *in, *out, zeros, zeros};
+      return oneweight::make_error(oneweight::ErrorCode::invalid_argument, "'%s' does not turn %zu values and a state into as many",
+                                   path, values);
+    return Stage{std::move(*context), *in, *out, std::vector<float>(state->size()), std::vector<float>(state->size())};
   }
 
   // The state that comes out is the next one to go in. Nothing is copied: two buffers change places.
@@ -62,7 +62,7 @@ int main(int count, char** arguments) {
     stages.push_back(std::move(*stage));
   }
 
-  Wav sound = read_wav(noisy);
+  const Wav sound = read_wav(noisy);
   if (sound.rate != 16000) return std::fprintf(stderr, "%s: not a WAV file of 16-bit samples at 16 kHz\n", noisy), 1;
 
   Eigen::FFT<float> fft;
@@ -70,13 +70,11 @@ int main(int count, char** arguments) {
   std::vector<std::complex<float>> spectrum(kBins);
   std::vector<float> block(kBlock), sum(kBlock), clean;
   const size_t length = sound.samples.size(), steps = (length + kBlock - 1) / kShift;
-  sound.samples.resize(steps * kShift);  // silence, until the last sample has been in four blocks
+  std::vector<float> padded(kBlock - kShift);  // silence before and after: each sample is in four blocks
+  padded.insert(padded.end(), sound.samples.begin(), sound.samples.end());
+  padded.resize((steps - 1) * kShift + kBlock);
   for (size_t step = 0; step < steps; ++step) {
-    for (size_t i = 0; i < kBlock; ++i) {
-      const size_t at = (step + 1) * kShift + i;  // in the sound after the silence before it
-      block[i] = at < kBlock ? 0.0f : sound.samples[at - kBlock];
-    }
-    fft.fwd(spectrum.data(), block.data(), kBlock);
+    fft.fwd(spectrum.data(), padded.data() + step * kShift, kBlock);
     std::transform(spectrum.begin(), spectrum.end(), stages[0].in.begin(), [](auto bin) { return std::abs(bin); });
     if (auto status = stages[0].run(); !status.ok()) return report(status);
     for (size_t i = 0; i < kBins; ++i) spectrum[i] *= stages[0].out[i];
@@ -89,7 +87,7 @@ int main(int count, char** arguments) {
       const float turn = 2 * std::numbers::pi_v<float> / kBlock;
       for (size_t i = 0; i < kBlock; ++i) block[i] *= 0.25f - 0.25f * std::cos(turn * static_cast<float>(i));
     }
-    std::transform(sum.begin(), sum.end(), block.begin(), sum.begin(), std::plus<>());
+    for (size_t i = 0; i < kBlock; ++i) sum[i] += block[i];
     clean.insert(clean.end(), sum.begin(), sum.begin() + kShift);
     std::fill(std::shift_left(sum.begin(), sum.end(), kShift), sum.end(), 0.0f);
   }
