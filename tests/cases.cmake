@@ -26,6 +26,8 @@ endforeach()
 if(IS_DIRECTORY "${ONEWEIGHT_SUITES}" AND NOT ONEWEIGHT_SANITIZE)
   add_test(NAME "guard pages: suites" COMMAND context_tests "[guard]")
   set_tests_properties("guard pages: suites" PROPERTIES ENVIRONMENT "ONEWEIGHT_MORE_DATA=${ONEWEIGHT_SUITES}")
+  add_test(NAME "streams: suites" COMMAND context_tests "[streaming]")
+  set_tests_properties("streams: suites" PROPERTIES ENVIRONMENT "ONEWEIGHT_MORE_DATA=${ONEWEIGHT_SUITES}")
 endif()
 
 # What the program says and returns when it is used wrongly.
@@ -96,5 +98,34 @@ if(TARGET oneweight_example_image_labels)
     add_test(NAME "example: object_boxes"
              COMMAND oneweight_example_object_boxes "${ONEWEIGHT_SUITES}/models/coral_traffic_detector_uint8/model.tflite" "${ONEWEIGHT_PICTURE}"
                      "${CMAKE_CURRENT_BINARY_DIR}/boxes.png")
+  endif()
+endif()
+
+# The examples that take sounds.
+function(oneweight_sound_test name example expected_code expected_text)
+  add_test(NAME "example: ${name}"
+           COMMAND "${CMAKE_COMMAND}" -D "PROGRAM=$<TARGET_FILE:oneweight_example_${example}>" -D "CODE=${expected_code}"
+                   -D "TEXT=${expected_text}" -P "${CMAKE_CURRENT_SOURCE_DIR}/program_test.cmake" -- ${ARGN})
+endfunction()
+if(TARGET oneweight_example_wake_word)
+  set(ONEWEIGHT_SPEECH "${ONEWEIGHT_TEST_DATA}/sounds/okay_nabu.wav")
+  set(ONEWEIGHT_WAKE_WORD_MODEL "${ONEWEIGHT_TEST_DATA}/models/mww_v2_okay_nabu/model.tflite")
+  # Once, when it has been said; not for the words before it.
+  oneweight_sound_test("wake_word hears it" wake_word 0 "^2\\.[4-7][0-9] s: probability 0\\.[89][0-9]\n$" "${ONEWEIGHT_WAKE_WORD_MODEL}" "${ONEWEIGHT_SPEECH}")
+  oneweight_sound_test("wake_word hears nothing" wake_word 0 "^nothing was heard\n$" "${ONEWEIGHT_WAKE_WORD_MODEL}" "${ONEWEIGHT_SPEECH}" 1.01)
+  oneweight_sound_test("wake_word, another rate" wake_word 1 "at 16 kHz" "${ONEWEIGHT_WAKE_WORD_MODEL}" "${ONEWEIGHT_SOUND}")
+  oneweight_sound_test("wake_word, another model" wake_word 1 "rows of 40 features|not uint8" "${ONEWEIGHT_SMALL_MODEL}/model.tflite" "${ONEWEIGHT_SPEECH}")
+  oneweight_sound_test("noise_suppression, another model" noise_suppression 1 "no input 1"
+                       "${ONEWEIGHT_TEST_DATA}/models/tflm_hello_world_float/model.tflite" "${ONEWEIGHT_SPEECH}" nowhere.wav)
+  if(IS_DIRECTORY "${ONEWEIGHT_SUITES}/models")
+    oneweight_sound_test("wake_word hears a voice" wake_word 0 "^0\\.[5-9][0-9] s: probability 0\\.[89][0-9]\n$"
+                         "${ONEWEIGHT_SUITES}/models/mww_v2_vad/model.tflite" "${ONEWEIGHT_SPEECH}")
+    add_executable(oneweight_noisy_speech examples/noisy_speech.cc)
+    target_compile_features(oneweight_noisy_speech PRIVATE cxx_std_20)
+    target_include_directories(oneweight_noisy_speech PRIVATE "${PROJECT_SOURCE_DIR}")
+    target_compile_options(oneweight_noisy_speech PRIVATE ${ONEWEIGHT_WARNINGS})
+    add_test(NAME "example: noise_suppression"
+             COMMAND oneweight_noisy_speech "$<TARGET_FILE:oneweight_example_noise_suppression>"
+                     "${ONEWEIGHT_SUITES}/models/dtln_1_f32/model.tflite" "${ONEWEIGHT_SPEECH}" "${CMAKE_CURRENT_BINARY_DIR}")
   endif()
 endif()

@@ -7,17 +7,19 @@ set(installed "${PROJECT_BINARY_DIR}/tests/package/installed")
 add_test(NAME "package: install" COMMAND "${CMAKE_COMMAND}" --install "${PROJECT_BINARY_DIR}" --prefix "${installed}")
 set_tests_properties("package: install" PROPERTIES FIXTURES_SETUP installed)
 
+set(ONEWEIGHT_PACKAGE_OPTIONS
+  "-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}" "-DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}"
+  -DCMAKE_BUILD_TYPE=Release -DONEWEIGHT_STATIC_DISPATCH=ON "-DCMAKE_PREFIX_PATH=${installed}" "-DONEWEIGHT_SOURCE=${PROJECT_SOURCE_DIR}"
+  "-DONEWEIGHT_HWY_INCLUDE_DIR=${ONEWEIGHT_HWY_INCLUDE_DIR}" "-DONEWEIGHT_FLATBUFFERS_INCLUDE_DIR=${ONEWEIGHT_FLATBUFFERS_INCLUDE_DIR}"
+  "-DONEWEIGHT_EIGEN_INCLUDE_DIR=${ONEWEIGHT_EIGEN_INCLUDE_DIR}")
+
 # A project of tests/package whose program `program` is built and must run well. Kernels for one target only: quick.
 function(oneweight_package_test folder program)
   add_test(NAME "package: ${folder}, ${program}"
            COMMAND "${CMAKE_CTEST_COMMAND}"
              --build-and-test "${CMAKE_CURRENT_SOURCE_DIR}/package/${folder}" "${PROJECT_BINARY_DIR}/tests/package/${folder}"
              --build-generator "${CMAKE_GENERATOR}" --build-makeprogram "${CMAKE_MAKE_PROGRAM}" --build-target ${program}
-             --build-options "-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}" "-DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}"
-               -DCMAKE_BUILD_TYPE=Release -DONEWEIGHT_STATIC_DISPATCH=ON "-DCMAKE_PREFIX_PATH=${installed}"
-               "-DONEWEIGHT_SOURCE=${PROJECT_SOURCE_DIR}" "-DONEWEIGHT_HWY_INCLUDE_DIR=${ONEWEIGHT_HWY_INCLUDE_DIR}"
-               "-DONEWEIGHT_FLATBUFFERS_INCLUDE_DIR=${ONEWEIGHT_FLATBUFFERS_INCLUDE_DIR}"
-               "-DONEWEIGHT_EIGEN_INCLUDE_DIR=${ONEWEIGHT_EIGEN_INCLUDE_DIR}" ${ARGN}
+             --build-noclean --build-options ${ONEWEIGHT_PACKAGE_OPTIONS}
              --test-command "${program}" "${ONEWEIGHT_PACKAGE_MODEL}")
   set_tests_properties("package: ${folder}, ${program}" PROPERTIES TIMEOUT 1500 LABELS package RESOURCE_LOCK "package ${folder}")
 endfunction()
@@ -26,6 +28,18 @@ oneweight_package_test(find_package with_kernels)
 set_tests_properties("package: find_package, headers_only" "package: find_package, with_kernels" PROPERTIES FIXTURES_REQUIRED installed)
 oneweight_package_test(add_subdirectory headers_only)
 oneweight_package_test(fetch_content headers_only)
+
+# Every example as a project of its own, against the installed tree.
+if(ONEWEIGHT_BUILD_EXAMPLES)
+  add_test(NAME "package: examples alone"
+           COMMAND "${CMAKE_COMMAND}" -D "EXAMPLES=${PROJECT_SOURCE_DIR}/examples" -D "BINARY=${PROJECT_BINARY_DIR}/tests/package"
+                   -D "GENERATOR=${CMAKE_GENERATOR}" -D "MODEL=${ONEWEIGHT_PACKAGE_MODEL}"
+                   -P "${CMAKE_CURRENT_SOURCE_DIR}/package/examples_alone.cmake" -- ${ONEWEIGHT_PACKAGE_OPTIONS}
+                   "-DONEWEIGHT_CLI11_INCLUDE_DIR=${ONEWEIGHT_CLI11_INCLUDE_DIR}" "-DONEWEIGHT_JSON_INCLUDE_DIR=${ONEWEIGHT_JSON_INCLUDE_DIR}"
+                   "-DONEWEIGHT_STB_INCLUDE_DIR=${ONEWEIGHT_STB_INCLUDE_DIR}")
+  set_tests_properties("package: examples alone" PROPERTIES FIXTURES_REQUIRED installed TIMEOUT 1500 LABELS package
+                                                            RESOURCE_LOCK "package find_package")
+endif()
 
 # Without CMake, for all processor targets: what README.md says.
 if(NOT MSVC)

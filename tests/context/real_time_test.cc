@@ -6,19 +6,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <linux/seccomp.h>
 #include <new>
 
+#include "tests/support/counters.h"
 #include "tests/support/test_data.h"
 
 // Sanitizers bring allocation and locks of their own.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-namespace {
+#ifdef ONEWEIGHT_TESTS_COUNT
 std::atomic<long> allocations{0};
 std::atomic<long> locks{0};
-}  // namespace
 
 // Counted replacements of what code in a run could reach.
 void* operator new(size_t bytes) {

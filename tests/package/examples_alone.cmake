@@ -1,0 +1,31 @@
+# cmake -D EXAMPLES= -D BINARY= -D GENERATOR= -D MODEL= -P examples_alone.cmake -- OPTIONS...: configures each folder of EXAMPLES as
+# the project that it is. Then builds them all in the project find_package, where the kernels are compiled once, and runs one.
+set(options)
+set(after FALSE)
+math(EXPR last "${CMAKE_ARGC} - 1")
+foreach(i RANGE ${last})
+  if(after)
+    list(APPEND options "${CMAKE_ARGV${i}}")
+  elseif(CMAKE_ARGV${i} STREQUAL "--")
+    set(after TRUE)
+  endif()
+endforeach()
+
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "failed: ${ARGN}")
+  endif()
+endfunction()
+
+file(GLOB folders RELATIVE "${EXAMPLES}" "${EXAMPLES}/*/CMakeLists.txt")
+list(TRANSFORM folders REPLACE "/CMakeLists.txt" "")
+foreach(folder ${folders})
+  run("${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${EXAMPLES}/${folder}" -B "${BINARY}/examples/${folder}" ${options})
+endforeach()
+
+set(together "${BINARY}/find_package")
+string(REPLACE ";" "," folders "${folders}")
+run("${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${CMAKE_CURRENT_LIST_DIR}/find_package" -B "${together}" ${options} "-DEXAMPLES=${folders}")
+run("${CMAKE_COMMAND}" --build "${together}" --config Release --target examples)
+run("${together}/bin/oneweight_example_minimal" "${MODEL}")
