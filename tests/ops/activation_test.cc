@@ -1,4 +1,6 @@
 // RELU and its kin, PRELU, LEAKY_RELU, SOFTMAX, LOG_SOFTMAX, QUANTIZE, DEQUANTIZE.
+#include <catch2/generators/catch_generators.hpp>
+
 #include "oneweight/base/fixed_point.h"
 #include "tests/support/run_operator.h"
 
@@ -43,6 +45,15 @@ TEST_CASE("clamps of floats let NaN through", "[ops][relu]") {
   }
 }
 
+size_t steps_of(const ModelBuilder& m, bool fuse = true) {
+  auto owner = std::make_shared<FileBytes>(m.build());
+  PlanOptions options;
+  options.fuse = fuse;
+  auto plan = make_plan<opset::All>(*ModelView::from_bytes(*owner, owner), options);
+  REQUIRE(plan.ok());
+  return (*plan)->steps().size();
+}
+
 TEST_CASE("an activation behind a sum is taken over by it, with the same answer", "[ops][relu][fuse]") {
   ModelBuilder m;
   const int x = m.tensor(TensorType::float32, {4}, "x"), s = m.tensor(TensorType::float32, {4}, "s"), y = m.tensor(TensorType::float32, {4}, "y");
@@ -57,10 +68,76 @@ TEST_CASE("an activation behind a sum is taken over by it, with the same answer"
     m.inputs({x}).outputs({y});
     check_values(run_on_targets(m, {bytes_of(std::vector<float>{-2, -0.5f, 0.5f, 5})}), {4}, std::vector<float>{0, -1.0f / 3, 2.0f / 3, 10}, 1e-6);
   }
-  auto owner = std::make_shared<FileBytes>(m.build());
-  auto plan = make_plan<opset::All>(*ModelView::from_bytes(*owner, owner));
-  REQUIRE(plan.ok());
-  CHECK((*plan)->steps().size() == 1);
+  CHECK(steps_of(m) == 1);
+}
+
+TEST_CASE("a product with the own logistic function is one activation", "[ops][add][fuse]") {
+  const auto swish = [](double v) { return static_cast<float>(v / (1 + std::exp(-v))); };
+  ModelBuilder m;
+  const auto tensor = [&](const char* name, const Shape& shape) -> int { return m.tensor(TensorType::float32, dims(shape), name); };
+  const Shape shape{1, 9, 7, 37};
+  const auto x = Random(3).values<float>(shape.elements());
+  const int in = tensor("x", shape), g = tensor("g", shape), y = tensor("y", shape);
+  const bool gate_first = GENERATE(false, true);
+  const auto mul = [&](int a, int of, int to) { gate_first ? m.op(BuiltinOperator::mul, {a, of}, {to}) : m.op(BuiltinOperator::mul, {of, a}, {to}); };
+  SECTION("of an input") {
+    m.op(BuiltinOperator::logistic, {in}, {g});
+    mul(g, in, y);
+    m.inputs({in}).outputs({y});
+    std::vector<float> want;
+    for (const float v : x) want.push_back(swish(static_cast<double>(v)));
+    check_values(run_on_targets(m, {bytes_of(x)}), shape, want, 1e-6);
+    CHECK(steps_of(m) == 1);
+    CHECK(steps_of(m, false) == 2);
+  }
+  SECTION("of a sum, whose activation it becomes") {
+    const int s = tensor("s", shape);
+    m.op(BuiltinOperator::add, {in, in}, {s});
+    m.op(BuiltinOperator::logistic, {s}, {g});
+    mul(g, s, y);
+    m.inputs({in}).outputs({y});
+    std::vector<float> want;
+    for (const float v : x) want.push_back(swish(2 * static_cast<double>(v)));
+    check_values(run_on_targets(m, {bytes_of(x)}), shape, want, 1e-6);
+    CHECK(steps_of(m) == 1);
+  }
+  SECTION("of convolutions") {
+    // Depthwise with a window of one and unit weights, then pointwise by twice the identity.
+    std::vector<float> unit(37, 1.0f), twice(37 * 37);
+    for (size_t i = 0; i < 37; ++i) twice[i * 37 + i] = 2;
+    const int w = m.tensor(TensorType::float32, {1, 1, 1, 37}, "w").values(unit), v = m.tensor(TensorType::float32, {37, 1, 1, 37}, "v").values(twice);
+    const int a = tensor("a", shape), b = tensor("b", shape), c = tensor("c", shape), e = tensor("e", shape);
+    m.op(BuiltinOperator::depthwise_conv_2d, {in, w}, {a}).options(2).field<int32_t>(1, 1).field<int32_t>(2, 1).field<int32_t>(3, 1);
+    m.op(BuiltinOperator::logistic, {a}, {b});
+    mul(b, a, c);
+    m.op(BuiltinOperator::conv_2d, {c, v}, {e}).options(1).field<int32_t>(1, 1).field<int32_t>(2, 1);
+    m.op(BuiltinOperator::logistic, {e}, {g});
+    mul(g, e, y);
+    m.inputs({in}).outputs({y});
+    std::vector<float> want;
+    for (const float f : x) want.push_back(swish(2 * static_cast<double>(swish(static_cast<double>(f)))));
+    check_values(run_on_targets(m, {bytes_of(x)}), shape, want, 2e-6);
+    CHECK(steps_of(m) == 2);
+  }
+}
+
+TEST_CASE("products with other logistic functions stay", "[ops][add][fuse]") {
+  const auto steps = [](auto build) {
+    ModelBuilder m;
+    const auto tensor = [&](const char* name) -> int { return m.tensor(TensorType::float32, {4}, name); };
+    const int x = tensor("x"), z = tensor("z"), s = tensor("s"), g = tensor("g"), y = tensor("y");
+    m.op(BuiltinOperator::add, {x, z}, {s});
+    m.op(BuiltinOperator::logistic, {s}, {g});
+    build(m, x, z, s, g, y);
+    m.inputs({x, z});
+    return steps_of(m);
+  };
+  // Of another tensor, read twice, an output itself, with an activation of its own; the last one's sum is read by others.
+  CHECK(steps([](ModelBuilder& m, int x, int, int, int g, int y) { m.op(BuiltinOperator::mul, {x, g}, {y}); m.outputs({y}); }) == 3);
+  CHECK(steps([](ModelBuilder& m, int, int, int, int g, int y) { m.op(BuiltinOperator::mul, {g, g}, {y}); m.outputs({y}); }) == 3);
+  CHECK(steps([](ModelBuilder& m, int, int, int s, int g, int y) { m.op(BuiltinOperator::mul, {s, g}, {y}); m.outputs({y, g}); }) == 3);
+  CHECK(steps([](ModelBuilder& m, int, int, int s, int g, int y) { m.op(BuiltinOperator::mul, {s, g}, {y}).options(21).field<int8_t>(0, 1); m.outputs({y}); }) == 3);
+  CHECK(steps([](ModelBuilder& m, int, int, int s, int g, int y) { m.op(BuiltinOperator::mul, {s, g}, {y}); m.outputs({y, s}); }) == 2);
 }
 
 TEST_CASE("quantised clamps rescale with the bits of the reference kernel", "[ops][relu][int8]") {

@@ -3,7 +3,8 @@
 // kernels: for sums both operands are scaled by 2^20 (int16: 2^15) over twice the larger scale, added, and
 // scaled to the output; for products (q1 - z1)(q2 - z2) is scaled once. Sums of bytes are linear forms of the operands,
 // computed from bounds of the reference kernel's roundings; where the bounds round apart it is followed step by step.
-// NaN passes the activation. In place where an operand has the output's shape.
+// NaN passes the activation. In place where an operand has the output's shape. A float product of x with the logistic function of x
+// becomes an activation of what computes x, or one function.
 #ifndef ONEWEIGHT_OPS_ADD_H
 #define ONEWEIGHT_OPS_ADD_H
 
@@ -71,6 +72,7 @@ using Mul = Sum2<SumKind::mul>;
 #define ONEWEIGHT_OPS_ADD_TARGET
 #endif
 
+#include "oneweight/simd/activation-inl.h"
 #include "oneweight/simd/elementwise-inl.h"
 #include "oneweight/simd/quantized_store-inl.h"
 
@@ -80,22 +82,35 @@ inline namespace ONEWEIGHT_ABI {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <SumKind kKind>
-void sum_float_kernel(const KernelArgs& args) {
+template <SumKind kKind, FusedActivation::After kAfter>
+HWY_INLINE void sum_floats(const KernelArgs& args) {
   const auto& p = args.params<SumParams>();
   const float *a = args.in<float>(0), *b = args.in<float>(1);
   float* out = args.out<float>(0);
   for_each_run(p.broadcast, p.elements.begin(args.rows), p.elements.end(args.rows), [&](int64_t o, const int64_t* at, int64_t count, const int64_t* step) HWY_ATTR {
     map_floats(a + at[0], step[0], b + at[1], step[1], out + o, static_cast<size_t>(count), [&p](auto d, auto x, auto y) HWY_ATTR {
       const auto z = kKind == SumKind::add ? hn::Add(x, y) : kKind == SumKind::sub ? hn::Sub(x, y) : hn::Mul(x, y);
-      auto clamped = clamp_keep_nan(d, z, hn::Set(d, p.activation.low), hn::Set(d, p.activation.high));
-      if (p.activation.after == FusedActivation::hard_swish) {
-        const auto gate = clamp_keep_nan(d, hn::Add(clamped, hn::Set(d, 3.0f)), hn::Zero(d), hn::Set(d, 6.0f));
-        clamped = hn::Mul(clamped, hn::Mul(gate, hn::Set(d, 1.0f / 6)));
-      }
-      return clamped;
+      const auto clamped = clamp_keep_nan(d, z, hn::Set(d, p.activation.low), hn::Set(d, p.activation.high));
+      return activate_after<kAfter>(d, clamped);
     });
   });
+}
+
+template <SumKind kKind>
+void sum_float_kernel(const KernelArgs& args) {
+  switch (args.params<SumParams>().activation.after) {
+    case FusedActivation::none: return sum_floats<kKind, FusedActivation::none>(args);
+    case FusedActivation::hard_swish: return sum_floats<kKind, FusedActivation::hard_swish>(args);
+    case FusedActivation::swish: return sum_floats<kKind, FusedActivation::swish>(args);
+  }
+}
+
+// MUL of a tensor by its own logistic function.
+inline void swish_float_kernel(const KernelArgs& args) {
+  const auto& p = args.params<UnaryParams>();
+  const int64_t begin = p.elements.begin(args.rows);
+  map_floats(args.in<float>(0) + begin, args.out<float>(0) + begin, static_cast<size_t>(p.elements.end(args.rows) - begin),
+             [](auto d, auto x) HWY_ATTR { return activate_after<FusedActivation::swish>(d, x); });
 }
 
 // Factors of 8-bit operands, whose shifted values stay below 2^30.
@@ -274,6 +289,15 @@ Status prepare_quantized_sum(Preparation& p, SumParams* params, const FusedActiv
 
 template <SumKind kKind>
 Status Sum2<kKind>::prepare(Preparation& p) {
+  if constexpr (kKind == SumKind::mul) {
+    if (p.output(0).type == TensorType::float32 && p.options().get<int8_t>(0, 0) == 0 && p.absorb_logistic()) {
+      FusedActivation swish;
+      swish.after = FusedActivation::swish;
+      if (p.fuse_activation(swish)) return {};
+      UnaryParams* unary;
+      return prepare_unary(p, ONEWEIGHT_KERNEL(p.target(), swish_float_kernel), &unary);
+    }
+  }
   SumParams* params;
   ONEWEIGHT_RETURN_IF_ERROR(prepare_broadcast(p, &params));
   params->elements = ElementRows(p.output(0).shape);

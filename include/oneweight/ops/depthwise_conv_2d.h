@@ -171,6 +171,7 @@ void depthwise_conv_2d_float(const KernelArgs& args) {
           depthwise_float_pixels(one, 1, static_cast<size_t>(std::min(lanes, p.channels - c)));
         }
       }
+      if (e.after != FusedActivation::none) finish_row(out, g.out_w * p.channels, nullptr, e);
       continue;
     }
     // Several pixels a vector where channels are few: weights and bias repeat, the vectors of a row follow one another.
@@ -213,6 +214,7 @@ void depthwise_conv_2d_float(const KernelArgs& args) {
       border(behind, g.out_w);
       c += vectors * lanes;
     }
+    if (e.after != FusedActivation::none) finish_row(out, g.out_w * p.channels, nullptr, e);
   }
 }
 

@@ -273,6 +273,7 @@ Status Unary<Function>::prepare(Preparation& p) {
   }
   if constexpr (Function::code == BuiltinOperator::gelu)
     if (p.options().template get<bool>(0, false)) return prepare_function<function::GeluTanh>(p);
+  if (Function::code == BuiltinOperator::logistic && p.input(0).type == TensorType::float32) p.set_logistic();
   return prepare_function<Function>(p);
 }
 

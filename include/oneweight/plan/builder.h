@@ -461,6 +461,23 @@ class PlanBuilder {
     return true;
   }
 
+  bool absorb_logistic(Preparation& consumer) {
+    if (!options_.fuse || consumer.input_ids_.size() != 2) return false;
+    for (int i = 0; i < 2; ++i) {
+      const int gate = consumer.input_ids_[i], x = consumer.input_ids_[1 - i];
+      Node* node = gate < 0 ? nullptr : producer_of(gate);
+      if (!node || !node->preparation.is_logistic_ || info_[gate].uses != 1 || node->inputs[0] != x) continue;
+      node->live = false;
+      info_[gate].computed = false;
+      --info_[x].uses;
+      consumer.input_ids_ = {x};
+      consumer.inputs_.resize(1);
+      consumer.inputs_[0] = operand(x);
+      return true;
+    }
+    return false;
+  }
+
   bool fuse_activation(Preparation& consumer, const FusedActivation& wanted) {
     if (!options_.fuse || consumer.input_ids_.empty() || consumer.input_ids_[0] < 0) return false;
     const int in = consumer.input_ids_[0], out = consumer.output_ids_[0];
@@ -772,6 +789,7 @@ inline Status Preparation::subgraph(int index, std::span<const Operand* const> i
 inline bool Preparation::absorb_padding_impl(SpatialPadding* padding) { return builder_->absorb_padding(*this, padding); }
 inline bool Preparation::is_unsized_impl(int i) const { return input_ids_[i] >= 0 && builder_->info_[input_ids_[i]].unsized; }
 inline bool Preparation::absorb_unsized_impl(int i, int* first) { return builder_->absorb_unsized(*this, i, first); }
+inline bool Preparation::absorb_logistic_impl() { return builder_->absorb_logistic(*this); }
 inline bool Preparation::fuse_activation_impl(const FusedActivation& wanted) { return builder_->fuse_activation(*this, wanted); }
 
 }  // namespace v1

@@ -47,7 +47,7 @@ struct NodeTypes {
 
 // An activation folded into the step that produces its input: a clamp that lets NaN through, then `after`.
 struct FusedActivation {
-  enum After : uint8_t { none, hard_swish };
+  enum After : uint8_t { none, hard_swish, swish };  // swish: x times the logistic function of x
   float low = -std::numeric_limits<float>::infinity();
   float high = std::numeric_limits<float>::infinity();
   After after = none;
@@ -229,6 +229,12 @@ class Preparation {
   // An activation operator on float: true when the producer of input 0 takes it; the node then vanishes.
   bool fuse_activation(const FusedActivation& wanted) { return fuse_activation_impl(wanted); }
 
+  // Output 0 is the logistic function of input 0, in float.
+  void set_logistic() { is_logistic_ = true; }
+  // If one of two inputs is the logistic function of the other, and nobody else reads it, makes that other the only input of
+  // this node. Call before anything else that looks at the inputs.
+  bool absorb_logistic() { return absorb_logistic_impl(); }
+
   template <class T>
   static T load(const std::byte* data, int64_t index) {
     T value;
@@ -244,6 +250,7 @@ class Preparation {
   explicit Preparation(PlanBuilder* builder) : builder_(builder) {}
   bool absorb_padding_impl(SpatialPadding* padding);
   bool fuse_activation_impl(const FusedActivation& wanted);
+  bool absorb_logistic_impl();
   bool is_unsized_impl(int i) const;
   bool absorb_unsized_impl(int i, int* first);
   std::string where() const {
@@ -270,6 +277,7 @@ class Preparation {
   bool side_effect_ = false;
   bool foldable_ = true;
   bool is_padding_ = false;
+  bool is_logistic_ = false;
   bool fused_away_ = false;
   bool unsized_ = false;
   SpatialPadding padding_;

@@ -31,7 +31,7 @@ struct DepthwiseFloatArgs {
   int64_t channels, kernel_w;
   int64_t ky0, ky1, kx0, kx1;
   const float* bias;           // null: none
-  const Epilogue* epilogue;
+  const Epilogue* epilogue;    // its clamp
   float* out;
 };
 
@@ -61,7 +61,7 @@ HWY_INLINE void depthwise_float(const DepthwiseFloatArgs<W>& t, size_t some) {
   }
 #define ONEWEIGHT_DEPTHWISE_STORE(p)                                            \
   if constexpr (p < kPixels) {                                                  \
-    const V v = activate(d, s##p, *t.epilogue);                                 \
+    const V v = clamp_sums(d, s##p, *t.epilogue);                                 \
     if constexpr (kPart) hn::StoreN(v, d, t.out + p * t.channels, some);        \
     else hn::StoreU(v, d, t.out + p * t.channels);                              \
   }
@@ -99,7 +99,7 @@ HWY_INLINE void depthwise_float_window(const DepthwiseFloatArgs<W>& t, const flo
       });
     });
   }
-  unrolled(pixels, [&](auto p) HWY_ATTR { hn::StoreU(activate(d, s[p], *t.epilogue), d, out + p * t.channels); });
+  unrolled(pixels, [&](auto p) HWY_ATTR { hn::StoreU(clamp_sums(d, s[p], *t.epilogue), d, out + p * t.channels); });
 }
 
 // `pixels` pixels, kDepthwisePixels at least; the last ones are done once more rather than a tail.
@@ -151,8 +151,8 @@ HWY_NOINLINE void depthwise_float_pixel(const DepthwiseFloatArgs<W>& t) {
       s3 = hn::MulAdd(hn::LoadU(d, a + 3 * lanes), load_widened(d, w + 3 * lanes), s3);
     }
   }
-  hn::StoreU(activate(d, s0, *t.epilogue), d, t.out), hn::StoreU(activate(d, s1, *t.epilogue), d, t.out + lanes);
-  hn::StoreU(activate(d, s2, *t.epilogue), d, t.out + 2 * lanes), hn::StoreU(activate(d, s3, *t.epilogue), d, t.out + 3 * lanes);
+  hn::StoreU(clamp_sums(d, s0, *t.epilogue), d, t.out), hn::StoreU(clamp_sums(d, s1, *t.epilogue), d, t.out + lanes);
+  hn::StoreU(clamp_sums(d, s2, *t.epilogue), d, t.out + 2 * lanes), hn::StoreU(clamp_sums(d, s3, *t.epilogue), d, t.out + 3 * lanes);
 }
 
 // `pixels` neighbouring pixels of one vector of channels with the same taps.

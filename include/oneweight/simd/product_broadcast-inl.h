@@ -47,7 +47,7 @@ struct BroadcastArgs {
   const float* bias;            // of each channel; null: `sums` holds sums so far
   float* sums;                  // [channel][row]
   int64_t stride;               // from channel to channel
-  const Epilogue* epilogue;     // null: more terms follow
+  const Epilogue* epilogue;     // its clamp; null: more terms follow
   const std::byte* next;        // the weights of the next channels, which are fetched meanwhile; null: none
   int64_t next_stride;          // bytes from channel to channel
   int64_t next_size;            // of a weight
@@ -110,14 +110,14 @@ HWY_NOINLINE void broadcast_tile(const BroadcastArgs& t) {
 #undef ONEWEIGHT_BROADCAST_STEP
   }
   if (t.epilogue) {
-#define ONEWEIGHT_BROADCAST_ACTIVATE(c)                                              \
+#define ONEWEIGHT_BROADCAST_CLAMP(c)                                              \
   if constexpr (c < kBroadcastChannels) {                                            \
-    x##c = activate(d, x##c, *t.epilogue);                                           \
-    if constexpr (kVectors > 1) y##c = activate(d, y##c, *t.epilogue);               \
-    if constexpr (kVectors > 2) z##c = activate(d, z##c, *t.epilogue);               \
+    x##c = clamp_sums(d, x##c, *t.epilogue);                                           \
+    if constexpr (kVectors > 1) y##c = clamp_sums(d, y##c, *t.epilogue);               \
+    if constexpr (kVectors > 2) z##c = clamp_sums(d, z##c, *t.epilogue);               \
   }
-    ONEWEIGHT_BROADCAST_CHANNELS(ONEWEIGHT_BROADCAST_ACTIVATE)
-#undef ONEWEIGHT_BROADCAST_ACTIVATE
+    ONEWEIGHT_BROADCAST_CHANNELS(ONEWEIGHT_BROADCAST_CLAMP)
+#undef ONEWEIGHT_BROADCAST_CLAMP
   }
 #define ONEWEIGHT_BROADCAST_STORE(c)                                                              \
   if constexpr (c < kBroadcastChannels) {                                                         \
@@ -227,6 +227,8 @@ void product_broadcast(const Source& source, int64_t begin, int64_t end, const W
           }
         }
         if (k1 < terms) continue;
+        if (e.after != FusedActivation::none)
+          for (int64_t i = 0; i < exist; ++i) finish_row(sums + i * plan.padded, rows, nullptr, e);
         int64_t c = 0;
         for (; c + lanes <= exist; c += lanes) {
           const float* from[kMaxFloatLanes];

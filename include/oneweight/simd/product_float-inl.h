@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "oneweight/simd/activation-inl.h"
 #include "oneweight/simd/pack-inl.h"
 #include "oneweight/simd/product.h"
 #include "hwy/cache_control.h"
@@ -47,32 +48,40 @@ HWY_INLINE hn::Vec<D> clamp_keep_nan(D d, hn::Vec<D> v, float low, float high) {
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
   return hn::Min(hn::Set(d, high), hn::Max(hn::Set(d, low), v));  // the second operand where one is NaN
 #else
-  v = hn::IfThenElse(hn::Lt(v, hn::Set(d, low)), hn::Set(d, low), v);
-  return hn::IfThenElse(hn::Gt(v, hn::Set(d, high)), hn::Set(d, high), v);
+  return clamp_keep_nan(d, v, hn::Set(d, low), hn::Set(d, high));
 #endif
 }
-
-// The activation of e on sums that already hold the bias.
+// The first part of the activation of e, for results that finish_row() will finish if there is more.
 template <class D>
-HWY_INLINE hn::Vec<D> activate(D d, hn::Vec<D> v, const Epilogue& e) {
-  if (e.clamps) v = clamp_keep_nan(d, v, e.low, e.high);
-  if (e.after == FusedActivation::hard_swish) {
-    const auto gate = clamp_keep_nan(d, hn::Add(v, hn::Set(d, 3.0f)), 0.0f, 6.0f);
-    v = hn::Mul(hn::Mul(v, gate), hn::Set(d, 1.0f / 6.0f));
-  }
-  return v;
+HWY_INLINE hn::Vec<D> clamp_sums(D d, hn::Vec<D> v, const Epilogue& e) {
+  return e.clamps ? clamp_keep_nan(d, v, e.low, e.high) : v;
 }
 
-// Adds the bias (or none) and applies e's activation to sums in memory.
-inline HWY_NOINLINE void finish_row(float* row, int64_t channels, const float* bias, const Epilogue& e) {
+template <FusedActivation::After kAfter>
+HWY_INLINE void finish_row_as(float* row, int64_t channels, const float* bias, const Epilogue& e) {
   const FloatTag d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const float low = e.clamps ? e.low : -std::numeric_limits<float>::infinity(), high = e.clamps ? e.high : std::numeric_limits<float>::infinity();
+  const auto finish = [&](auto v) HWY_ATTR { return activate_after<kAfter>(d, clamp_keep_nan(d, v, low, high)); };
+  int64_t n = 0;
+  if (bias) {
+    for (; n + lanes <= channels; n += lanes) hn::StoreU(finish(hn::Add(hn::LoadU(d, row + n), load_widened(d, bias + n))), d, row + n);
+  } else {
+    for (; n + lanes <= channels; n += lanes) hn::StoreU(finish(hn::LoadU(d, row + n)), d, row + n);
+  }
+  if (n == channels) return;
+  const size_t count = static_cast<size_t>(channels - n);
+  auto v = hn::LoadN(d, row + n, count);
+  if (bias) v = hn::Add(v, load_widened_n(d, bias + n, count));
+  hn::StoreN(finish(v), d, row + n, count);
+}
+// Adds the bias (or none) and applies e's activation to sums in memory.
+inline HWY_NOINLINE void finish_row(float* row, int64_t channels, const float* bias, const Epilogue& e) {
   if (!bias && !e.active()) return;
-  for (int64_t n = 0; n < channels; n += lanes) {
-    const size_t count = static_cast<size_t>(std::min(lanes, channels - n));
-    auto v = hn::LoadN(d, row + n, count);
-    if (bias) v = hn::Add(v, load_widened_n(d, bias + n, count));
-    hn::StoreN(activate(d, v, e), d, row + n, count);
+  switch (e.after) {
+    case FusedActivation::none: return finish_row_as<FusedActivation::none>(row, channels, bias, e);
+    case FusedActivation::hard_swish: return finish_row_as<FusedActivation::hard_swish>(row, channels, bias, e);
+    case FusedActivation::swish: return finish_row_as<FusedActivation::swish>(row, channels, bias, e);
   }
 }
 
