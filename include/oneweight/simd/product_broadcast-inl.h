@@ -26,15 +26,16 @@ struct BroadcastPlan {
 inline constexpr int64_t kBroadcastBlock = kMaxFloatLanes;  // channels that are transposed back together
 inline constexpr int64_t kGatheredTerms = 128;
 
+// All parts of the scratch together stay below 512 KiB: less for panels where rows for dot products are long.
 inline BroadcastPlan plan_broadcast(int64_t rows, int64_t terms) {
-  constexpr int64_t kFloats = kCacheBytes / 4;
+  const int64_t floats = terms > 4096 ? kCacheBytes / 4 * 3 / 8 : kCacheBytes / 4;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(FloatTag())), rest = rows % lanes;
   BroadcastPlan plan;
   plan.rows = rest * 4 <= lanes ? rows - rest : rows;
-  plan.padded = (plan.rows + lanes - 1) / lanes * lanes;
-  const int64_t fits = std::max(kFloats / std::max(plan.padded, int64_t{1}) / kGatheredTerms, int64_t{1}) * kGatheredTerms;
-  plan.terms = std::max(std::min(terms, fits), int64_t{1});
-  const int64_t channels = plan.terms < terms ? kFloats / 4 / plan.padded : kFloats / 2 / plan.terms;
+  plan.padded = std::max((plan.rows + lanes - 1) / lanes, int64_t{1}) * lanes;
+  const int64_t fits = std::max(floats / plan.padded / kGatheredTerms, int64_t{1}) * kGatheredTerms;
+  plan.terms = std::max(std::min({terms, fits, int64_t{2048}}), int64_t{1});
+  const int64_t channels = plan.terms < terms ? kCacheBytes / 16 / plan.padded : kCacheBytes / 8 / plan.terms;
   plan.channels = std::max(channels / kBroadcastBlock, int64_t{1}) * kBroadcastBlock;
   return plan;
 }
