@@ -101,7 +101,7 @@ class ExecutionContext {
     return {};
   }
 
-  // Sets all state (variables, LSTM state) to its initial value, real zero.
+  // Sets all state (variables, LSTM state) to its initial value, real zero. Inputs stay: a state that goes out and in again is the caller's.
   void reset() {
     std::memset(block_ + plan_->resource_offset(), 0, static_cast<size_t>(plan_->resource_bytes()));
     for (const PlanTensor& t : plan_->tensors_) {
@@ -120,7 +120,7 @@ class ExecutionContext {
   }
 
   // ---- Inputs and outputs, by number (order of the signature or subgraph). Their memory stays where it is
-  // until it is bound elsewhere; a run never changes inputs.
+  // until it is bound elsewhere; a run never changes inputs. Inputs of a new context hold anything.
   std::span<std::byte> input_bytes(int number) { return bytes_of(plan_->inputs_, number); }
   std::span<const std::byte> output_bytes(int number) const {
     return const_cast<ExecutionContext*>(this)->bytes_of(plan_->outputs_, number);
