@@ -161,15 +161,15 @@ TEST_CASE("LEAKY_RELU takes slopes above one", "[ops][relu]") {
 }
 
 TEST_CASE("PRELU has a slope for each channel", "[ops][prelu]") {
-  for (const int channels : {1, 3, 16, 21}) {
+  for (const int channels : {1, 2, 3, 4, 8, 16, 21, 33}) {
     ModelBuilder m;
-    const int x = m.tensor(TensorType::float32, {1, 2, 3, channels}, "x"), a = m.tensor(TensorType::float32, {1, 1, channels}, "alpha"), y = m.tensor(TensorType::float32, {}, "y");
+    const int x = m.tensor(TensorType::float32, {1, 5, 9, channels}, "x"), a = m.tensor(TensorType::float32, {1, 1, channels}, "alpha"), y = m.tensor(TensorType::float32, {}, "y");
     m.op(BuiltinOperator::prelu, {x, a}, {y});
     m.inputs({x, a}).outputs({y});
-    const auto values = Random(2).values<float>(6 * channels), slopes = Random(3).values<float>(channels);
+    const auto values = Random(2).values<float>(45 * channels), slopes = Random(3).values<float>(channels);
     std::vector<float> want;
     for (size_t i = 0; i < values.size(); ++i) want.push_back(values[i] < 0 ? values[i] * slopes[i % static_cast<size_t>(channels)] : values[i]);
-    check_values(run_on_targets(m, {bytes_of(values), bytes_of(slopes)}), {1, 2, 3, channels}, want);
+    check_values(run_on_targets(m, {bytes_of(values), bytes_of(slopes)}), {1, 5, 9, channels}, want);
   }
 }
 

@@ -85,15 +85,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <SumKind kKind, FusedActivation::After kAfter>
 HWY_INLINE void sum_floats(const KernelArgs& args) {
   const auto& p = args.params<SumParams>();
-  const float *a = args.in<float>(0), *b = args.in<float>(1);
-  float* out = args.out<float>(0);
-  for_each_run(p.broadcast, p.elements.begin(args.rows), p.elements.end(args.rows), [&](int64_t o, const int64_t* at, int64_t count, const int64_t* step) HWY_ATTR {
-    map_floats(a + at[0], step[0], b + at[1], step[1], out + o, static_cast<size_t>(count), [&p](auto d, auto x, auto y) HWY_ATTR {
-      const auto z = kKind == SumKind::add ? hn::Add(x, y) : kKind == SumKind::sub ? hn::Sub(x, y) : hn::Mul(x, y);
-      const auto clamped = clamp_keep_nan(d, z, hn::Set(d, p.activation.low), hn::Set(d, p.activation.high));
-      return activate_after<kAfter>(d, clamped);
-    });
-  });
+  map_broadcast(p.broadcast, p.elements.begin(args.rows), p.elements.end(args.rows), args.in<float>(0), args.in<float>(1), args.out<float>(0),
+                [&p](auto d, auto x, auto y) HWY_ATTR {
+                  const auto z = kKind == SumKind::add ? hn::Add(x, y) : kKind == SumKind::sub ? hn::Sub(x, y) : hn::Mul(x, y);
+                  return activate_after<kAfter>(d, clamp_keep_nan(d, z, hn::Set(d, p.activation.low), hn::Set(d, p.activation.high)));
+                });
 }
 
 template <SumKind kKind>

@@ -50,10 +50,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 inline void prelu_float_kernel(const KernelArgs& args) {
   const auto& p = args.params<PreluParams>();
   const float *x = args.in<float>(0), *alpha = args.in<float>(1);
-  for_each_run(p.broadcast, p.elements.begin(args.rows), p.elements.end(args.rows), [&](int64_t o, const int64_t* at, int64_t count, const int64_t* step) HWY_ATTR {
-    map_floats(x + at[0], step[0], alpha + at[1], step[1], args.out<float>(0) + o, static_cast<size_t>(count),
-               [](auto d, auto v, auto a) HWY_ATTR { return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(v, a), v); });
-  });
+  map_broadcast(p.broadcast, p.elements.begin(args.rows), p.elements.end(args.rows), x, alpha, args.out<float>(0),
+                [](auto d, auto v, auto a) HWY_ATTR { return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(v, a), v); });
 }
 
 }  // namespace HWY_NAMESPACE

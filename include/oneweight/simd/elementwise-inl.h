@@ -49,6 +49,25 @@ HWY_INLINE void map_floats(const float* a, int64_t step_a, const float* b, int64
   }
 }
 
+// out[i] = f(d, a, b) for the output elements [begin, end) of a broadcast plan of two operands (see ops/broadcast.h).
+template <class Plan, class F>
+HWY_INLINE void map_broadcast(const Plan& plan, int64_t begin, int64_t end, const float* a, const float* b, float* out, F f) {
+  const hn::ScalableTag<float> d;
+  const int64_t n = static_cast<int64_t>(hn::Lanes(d)), channels = plan.rank == 2 ? plan.extents[1] : 0;
+  const bool by_channel = channels > 0 && plan.strides[0][0] == channels && plan.strides[0][1] == 1 && plan.strides[1][0] == 0 && plan.strides[1][1] == 1;
+  if (by_channel && channels <= n && n % channels == 0 && end - begin >= n) {
+    // Runs shorter than a vector: b repeats within one.
+    float repeated[HWY_MAX_BYTES / sizeof(float)];
+    for (int64_t i = 0; i < n; ++i) repeated[i] = b[(begin + i) % channels];
+    const auto vb = hn::LoadU(d, repeated);
+    map_floats(a + begin, out + begin, static_cast<size_t>(end - begin), [vb, &f](auto dd, auto x) HWY_ATTR { return f(dd, x, vb); });
+    return;
+  }
+  for_each_run(plan, begin, end, [&](int64_t o, const int64_t* at, int64_t count, const int64_t* step) HWY_ATTR {
+    map_floats(a + at[0], step[0], b + at[1], step[1], out + o, static_cast<size_t>(count), f);
+  });
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace ONEWEIGHT_ABI
 }  // namespace oneweight
