@@ -1,7 +1,7 @@
 """LiteRT (PyPI: ai-edge-litert) as the peer: what the benchmarks need of it, each call in a process of its own.
 
     python litert_peer.py contexts MODEL N [--no-delegate]   memory after each of N interpreters, as JSON
-    python litert_peer.py serve MODEL [--no-delegate]        times rounds on request: one line "RUNS" in, JSON out
+    python litert_peer.py serve MODEL [SHAPES] [--no-delegate]   (SHAPES of the inputs, as JSON) times rounds on request: one line "RUNS" in, JSON out
 """
 
 import json
@@ -22,11 +22,14 @@ def memory():
             "file_backed_bytes": values["Rss"] - values["Anonymous"]}
 
 
-def open_interpreter(path, delegate):
+def open_interpreter(path, delegate, shapes=None):
+    """shapes: of the inputs in their order, where the file leaves them open."""
     from ai_edge_litert import interpreter as litert
 
     resolver = litert.OpResolverType.AUTO if delegate else litert.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     interpreter = litert.Interpreter(model_path=path, num_threads=1, experimental_op_resolver_type=resolver)
+    for detail, shape in zip(interpreter.get_input_details(), shapes or []):
+        interpreter.resize_tensor_input(detail["index"], shape)
     interpreter.allocate_tensors()
     return interpreter
 
@@ -100,9 +103,9 @@ def contexts(path, count, delegate):
                       "contexts": rows, "delegated": taken, "not_delegated": left}))
 
 
-def serve(path, delegate):
+def serve(path, delegate, shapes):
     started = time.perf_counter()
-    interpreter = open_interpreter(path, delegate)
+    interpreter = open_interpreter(path, delegate, shapes)
     opened = time.perf_counter()
     fill(interpreter)
     interpreter.invoke()
@@ -124,8 +127,8 @@ def main():
     args = [a for a in sys.argv[1:] if not a.startswith("--")]
     if len(args) == 3 and args[0] == "contexts":
         contexts(args[1], int(args[2]), delegate)
-    elif len(args) == 2 and args[0] == "serve":
-        serve(args[1], delegate)
+    elif len(args) in (2, 3) and args[0] == "serve":
+        serve(args[1], delegate, json.loads(args[2]) if len(args) == 3 else None)
     else:
         sys.exit(__doc__)
 

@@ -31,8 +31,9 @@ def find_models(arguments):
 
 
 class Litert:
-    def __init__(self, python, model):
-        self.process = subprocess.Popen([python, str(PEER), "serve", str(model)], stdin=subprocess.PIPE,
+    def __init__(self, python, model, shapes):
+        command = [python, str(PEER), "serve", str(model)] + ([json.dumps(shapes)] if shapes else [])
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         line = self.process.stdout.readline()
         self.about = json.loads(line) if line else None
@@ -48,8 +49,16 @@ class Litert:
         self.process.wait()
 
 
-def oneweight_round(program, model, runs):
-    done = subprocess.run([program, "benchmark", str(model), "--runs", str(runs), "--json"], capture_output=True, text=True)
+def shapes_beside(model):
+    """Shapes of the inputs from a case.json beside the model, for models that leave them open."""
+    case = model.with_name("case.json")
+    return [i["shape"] for i in json.loads(case.read_text())["inputs"]] if case.exists() else None
+
+
+def oneweight_round(program, model, runs, shapes):
+    resize = [f"{i}={','.join(map(str, shape))}" for i, shape in enumerate(shapes or [])]
+    command = [program, "benchmark", str(model), "--runs", str(runs), "--json"] + (["--resize", *resize] if resize else [])
+    done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         return None, (done.stderr or done.stdout).strip().splitlines()[-1:]
     return json.loads(done.stdout.strip().splitlines()[-1]), None
@@ -69,15 +78,18 @@ def main():
     print("|---|---|---|---|---|---|---|---|")
     plotted = []
     for name, model in find_models(args.models):
-        first, error = oneweight_round(args.oneweight, model, 3)
+        shapes = None
+        first, error = oneweight_round(args.oneweight, model, 3, shapes)
+        if first is None and (shapes := shapes_beside(model)):
+            first, error = oneweight_round(args.oneweight, model, 3, shapes)
         if first is None:
             print(f"| {name} | {' '.join(error or ['no output'])} |", flush=True)
             continue
         runs = max(3, min(2000, int(args.round_ms / max(first["median_ms"], 1e-3))))
-        peer = Litert(args.peer_python, model)
+        peer = Litert(args.peer_python, model, shapes)
         ours, theirs, ratios, opens = [], [], [], []
         for _ in range(args.rounds):
-            result, _ = oneweight_round(args.oneweight, model, runs)
+            result, _ = oneweight_round(args.oneweight, model, runs, shapes)
             ours.append(result["median_ms"])
             opens.append(result["open_ms"])
             times = peer.round(runs) if peer.about else None
