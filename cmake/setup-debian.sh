@@ -3,7 +3,7 @@
 # is there. Headers that the distribution has in too old a version come from a newer stable suite of the same
 # mirror, unpacked into build/deps/root, where CMake looks first: nothing of the system is upgraded.
 #   sh cmake/setup-debian.sh           compiler, CMake, headers
-#   sh cmake/setup-debian.sh ci        also clang and the Arm compiler of .ci/run
+#   sh cmake/setup-debian.sh ci        also clang, the Arm compiler and valgrind of .ci/run
 set -eu
 cd "$(dirname "$0")/.."
 deps=$PWD/build/deps
@@ -40,6 +40,7 @@ if [ "${1:-}" = ci ]; then
   need gcc-arm-none-eabi arm-none-eabi-g++
   need libnewlib-arm-none-eabi /usr/lib/arm-none-eabi/include/stdio.h
   need libstdc++-arm-none-eabi-newlib /usr/lib/arm-none-eabi/lib/libstdc++.a
+  need valgrind valgrind
 fi
 # Which suite has Highway 1.2 and Catch2 3: the system's own where that is new enough. "cmake": CMake fetches it.
 . /etc/os-release

@@ -17,6 +17,8 @@ foreach(list ${lists})
     file(STRINGS ${list} cases REGEX "^[^#]")
     list(TRANSFORM cases PREPEND "${ONEWEIGHT_SUITES}/${suite}/")
     add_test(NAME "cases: ${suite}" COMMAND oneweight_program verify ${cases} ${ONEWEIGHT_CASES_OPTIONS})
+    add_test(NAME "cases: ${suite}, three threads a run"
+             COMMAND oneweight_program verify ${cases} ${ONEWEIGHT_CASES_OPTIONS} --threads 3 --skip-measured)
   else()
     message(STATUS "oneweight: no ${ONEWEIGHT_SUITES}/${suite}: its cases are not run")
   endif()
@@ -76,6 +78,9 @@ oneweight_program_test("resize" 0 "int8 .3, 1." run "${ONEWEIGHT_SMALL_MODEL}/mo
 oneweight_program_test("a tensor by name" 0 "tensor 'StatefulPartitionedCall:0'" run "${ONEWEIGHT_SMALL_MODEL}/model.tflite"
                        --keep StatefulPartitionedCall:0)
 oneweight_program_test("verify with a filter" 0 "1 passed, 0 failed, 0 skipped" verify "${ONEWEIGHT_TEST_DATA}" --filter hello_world_int8)
+oneweight_program_test("benchmark of runs at fixed times" 0 "first_ms.*median_ms.*p99_ms.*max_ms" benchmark
+                       "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --cadence 1ms --runs 20 --json)
+oneweight_program_test("a cadence without a unit" 2 "--cadence 10: expected milliseconds" benchmark "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --cadence 10)
 oneweight_program_test("benchmark" 0 "median_ms.*p95_ms.*open_ms.*cold_ms.*forecast_bytes" benchmark
                        "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --runs 5 --json)
 oneweight_program_test("memory" 0 "forecast_bytes.*plan_bytes.*base_rss_bytes.*contexts.*file_backed_bytes" memory

@@ -1,7 +1,8 @@
-// Latency of one context, of several at a time, and of every operator.
+// Latency of one context, of several at a time, of runs that begin at fixed times, and of every operator.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -50,6 +51,58 @@ oneweight::Status measure(oneweight::ExecutionContext& context, const oneweight:
   return {};
 }
 
+// "10ms" as a time. Errors: invalid_argument.
+oneweight::Expected<Clock::duration> read_cadence(const std::string& text) {
+  char* end = nullptr;
+  const double ms = std::strtod(text.c_str(), &end);
+  if (std::string(end) != "ms" || !(ms >= 0.01 && ms <= 60000))
+    return oneweight::make_error(oneweight::ErrorCode::invalid_argument, "--cadence %s: expected milliseconds from 0.01 to 60000, such as 10ms", text.c_str());
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double, std::milli>(ms));
+}
+
+// One run after another begins `cadence` later; a run that is due while another lasts begins behind it.
+oneweight::Status measure_cadence(const Planned& planned, const oneweight::RunOptions& options, int runs, Clock::duration cadence,
+                                  Progress* progress, std::vector<double>* ms) {
+  auto context = oneweight::ExecutionContext::create(planned.plan);
+  if (!context.ok()) return context.status();
+  fill_inputs(*context);
+  context->prefault();
+  ms->reserve(static_cast<size_t>(runs));
+  Clock::time_point due = Clock::now();
+  for (int i = 0; i < runs; ++i) {
+    std::this_thread::sleep_until(due += cadence);
+    const Clock::time_point start = Clock::now();
+    ONEWEIGHT_RETURN_IF_ERROR(context->run(options));
+    ms->push_back(milliseconds(Clock::now() - start));
+    progress->show(i + 1, runs);
+  }
+  return {};
+}
+
+int benchmark_cadence(const BenchmarkArguments& arguments, const Planned& planned, const oneweight::RunOptions& options) {
+  auto cadence = read_cadence(arguments.cadence);
+  if (!cadence.ok()) return report(cadence.status()), static_cast<int>(kWrongUsage);
+  std::vector<double> times;
+  {
+    Progress progress("benchmark");
+    const int runs = arguments.runs > 0 ? arguments.runs : 500;
+    if (oneweight::Status status = measure_cadence(planned, options, runs, *cadence, &progress, &times); !status.ok()) return report(status);
+  }
+  const double first = times.front();
+  std::sort(times.begin(), times.end());
+  const double median = quantile(times, 0.5), p99 = quantile(times, 0.99);
+  if (arguments.json) {
+    const nlohmann::ordered_json result = {{"cadence", arguments.cadence}, {"runs", times.size()}, {"first_ms", first},
+                                           {"median_ms", median},          {"p99_ms", p99},        {"max_ms", times.back()}};
+    std::printf("%s\n", result.dump().c_str());
+    return kSuccess;
+  }
+  std::printf("%s, a run every %s (%zu runs)\n", arguments.model.model.c_str(), arguments.cadence.c_str(), times.size());
+  std::printf("  run 1           %.4f ms (%.2f of the median)\n", first, first / median);
+  std::printf("  median          %.4f ms\n  p99             %.4f ms\n  max             %.4f ms\n", median, p99, times.back());
+  return kSuccess;
+}
+
 void print_profile(const oneweight::Plan& plan, const Profile& profile, size_t runs) {
   std::map<std::string, std::pair<double, int>> by_operator;
   double total = 0;
@@ -88,6 +141,11 @@ int benchmark(const BenchmarkArguments& arguments) {
   if (!planned.ok()) return report(planned.status());
   const double open_ms = milliseconds(Clock::now() - start);
 
+  std::optional<oneweight::EigenExecutor> pool;
+  oneweight::RunOptions options;
+  if (arguments.threads > 1) options.executor = &pool.emplace(arguments.threads);
+  if (!arguments.cadence.empty()) return benchmark_cadence(arguments, *planned, options);
+
   std::vector<oneweight::ExecutionContext> contexts;
   double cold_ms = 0;
   for (int i = 0; i < arguments.contexts; ++i) {
@@ -99,13 +157,6 @@ int benchmark(const BenchmarkArguments& arguments) {
     contexts.push_back(std::move(*context));
   }
 
-  std::optional<oneweight::EigenExecutor> pool;
-  oneweight::Executor executor;
-  oneweight::RunOptions options;
-  if (arguments.threads > 1) {
-    executor = pool.emplace(arguments.threads).executor();
-    options.executor = &executor;
-  }
   Profile profile;
   profile.ms.resize(planned->plan->steps().size());
 

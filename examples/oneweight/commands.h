@@ -21,7 +21,7 @@ struct RunArguments {
   std::vector<std::string> inputs;  // "FILE.npy" in order, or "NAME=FILE.npy"
   std::string output_folder;
   std::vector<std::string> keep;  // tensors to print as well
-  int runs = 1, top = 5;
+  int runs = 1, top = 5, threads = 1;
   PictureArguments picture;
   std::string audio;                // a WAV file
   int rate = 16000;                 // samples a second that the model takes
@@ -31,7 +31,7 @@ int run(const RunArguments& arguments);
 struct VerifyArguments {
   std::vector<std::string> folders;
   std::string filter;
-  int jobs = 0;
+  int jobs = 0, threads = 1;
   double timeout = 60;  // seconds for one case
   bool skip_measured = false;
 };
@@ -41,6 +41,7 @@ struct BenchmarkArguments {
   ModelArguments model;
   int runs = 0;  // 0: for about a second
   int threads = 1, contexts = 1;
+  std::string cadence;  // "10ms": a run begins that often; empty: one behind the other
   bool profile = false, json = false;
 };
 int benchmark(const BenchmarkArguments& arguments);

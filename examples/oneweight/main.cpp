@@ -45,6 +45,7 @@ int main(int count, char** values) {
   command->add_option("-o,--output", run.output_folder, "Write out_0.npy, out_1.npy, ... into this folder");
   command->add_option("--keep", run.keep, "Print this tensor too; may be repeated")->allow_extra_args(false);
   command->add_option("--runs", run.runs, "Run so many times (state is kept)")->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_option("--threads", run.threads, "Threads inside a run")->check(CLI::Range(1, 64))->capture_default_str();
   command->add_option("--top", run.top, "Print so many largest values of an output")->check(CLI::NonNegativeNumber)->capture_default_str();
 
   program::VerifyArguments verify;
@@ -52,6 +53,7 @@ int main(int count, char** values) {
   command->add_option("DIR", verify.folders, "Folders with cases, at any depth")->required();
   command->add_option("--filter", verify.filter, "Only cases with this text in their path");
   command->add_option("-j,--jobs", verify.jobs, "Cases at one time; default: one for each processor")->check(CLI::PositiveNumber);
+  command->add_option("--threads", verify.threads, "Threads inside a run; every step that can be divided is")->check(CLI::Range(1, 64))->capture_default_str();
   command->add_option("--timeout", verify.timeout, "Seconds a case may take")->check(CLI::PositiveNumber)->capture_default_str();
   command->add_flag("--skip-measured", verify.skip_measured, "Skip cases that limit time or memory (for sanitizers and busy machines)");
 
@@ -60,9 +62,10 @@ int main(int count, char** values) {
   add_model(command, &benchmark.model);
   command->add_option("--runs", benchmark.runs, "Runs to measure; default: for about a second")->check(CLI::PositiveNumber);
   CLI::Option* threads = command->add_option("--threads", benchmark.threads, "Threads inside a run");
-  threads->check(CLI::PositiveNumber)->capture_default_str();
-  command->add_option("--contexts", benchmark.contexts, "Contexts that run at the same time, a thread each")
+  threads->check(CLI::Range(1, 64))->capture_default_str();
+  CLI::Option* several = command->add_option("--contexts", benchmark.contexts, "Contexts that run at the same time, a thread each")
       ->check(CLI::PositiveNumber)->capture_default_str()->excludes(threads);
+  command->add_option("--cadence", benchmark.cadence, "Begin a run that often, as 10ms or 2.5ms, and tell the slow ones: for real time")->excludes(several);
   command->add_flag("--profile", benchmark.profile, "Time of every operator");
   command->add_flag("--json", benchmark.json, "Print one JSON object");
 

@@ -64,7 +64,7 @@ void print_forecast(const Planned& planned) {
                 tensor_type_name(t->type), t->shape.to_string().c_str(), std::string(t->name).c_str(),
                 t->placement == oneweight::Placement::state ? " (state)" : "");
   if (step.scratch_bytes)
-    std::printf("  %12lld  %12lld  scratch of the step\n", static_cast<long long>(step.scratch_bytes * plan.workers()),
+    std::printf("  %12lld  %12lld  scratch of the step\n", static_cast<long long>(plan.scratch_bytes(step)),
                 static_cast<long long>(step.scratch_offset));
   std::printf("\n");
 }

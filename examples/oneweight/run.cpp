@@ -9,6 +9,7 @@
 #include "audio.h"
 #include "commands.h"
 #include "compare.h"
+#include "oneweight/context/eigen_executor.h"
 
 namespace program {
 
@@ -91,7 +92,7 @@ template <class T> bool print_kept(const oneweight::ExecutionContext& context, c
 
 // Runs a model that takes samples over a sound, one window behind the other, and prints the classes with the highest mean score.
 // State is kept from window to window.
-oneweight::Status run_audio(const RunArguments& arguments, const Planned& planned, oneweight::ExecutionContext& context) {
+oneweight::Status run_audio(const RunArguments& arguments, const Planned& planned, oneweight::ExecutionContext& context, const oneweight::RunOptions& options) {
   const oneweight::PlanTensor& input = context.input_tensor(0);
   const int64_t window = input.shape.elements();
   bool is_row = input.shape.rank() >= 1;
@@ -122,7 +123,7 @@ oneweight::Status run_audio(const RunArguments& arguments, const Planned& planne
     std::fill(part.begin(), part.end(), 0.0f);
     std::copy_n(audio.samples.begin() + at, std::min(window, samples - at), part.begin());
     ONEWEIGHT_RETURN_IF_ERROR(oneweight::set_real_input(context, 0, part));
-    ONEWEIGHT_RETURN_IF_ERROR(context.run());
+    ONEWEIGHT_RETURN_IF_ERROR(context.run(options));
     ONEWEIGHT_RETURN_IF_ERROR(oneweight::get_real_output(context, 0, scores));
     for (size_t i = 0; i < sums.size(); ++i) sums[i] += static_cast<double>(scores[i]);
   }
@@ -143,12 +144,16 @@ oneweight::Status run_audio(const RunArguments& arguments, const Planned& planne
 int run(const RunArguments& arguments) {
   oneweight::PlanOptions options;
   options.keep = arguments.keep;
+  options.workers = arguments.threads;
   auto planned = open_and_plan(arguments.model, options);
   if (!planned.ok()) return report(planned.status());
   auto context = oneweight::ExecutionContext::create(planned->plan);
   if (!context.ok()) return report(context.status());
+  std::optional<oneweight::EigenExecutor> pool;
+  oneweight::RunOptions run_options;
+  if (arguments.threads > 1) run_options.executor = &pool.emplace(arguments.threads);
   if (!arguments.audio.empty()) {
-    const oneweight::Status status = run_audio(arguments, *planned, *context);
+    const oneweight::Status status = run_audio(arguments, *planned, *context, run_options);
     return status.ok() ? static_cast<int>(kSuccess) : report(status);
   }
   std::optional<PictureRun> picture;
@@ -162,7 +167,7 @@ int run(const RunArguments& arguments) {
   }
   const Clock::time_point start = Clock::now();
   for (int i = 0; i < arguments.runs; ++i)
-    if (oneweight::Status status = context->run(); !status.ok()) return report(status);
+    if (oneweight::Status status = context->run(run_options); !status.ok()) return report(status);
   std::printf("%d run%s in %.3f ms on %s%s\n", arguments.runs, arguments.runs == 1 ? "" : "s", milliseconds(Clock::now() - start),
               highway_target(*planned->plan).c_str(), arguments.inputs.empty() && !picture ? ", on pseudo-random inputs" : "");
   bool understood = false;

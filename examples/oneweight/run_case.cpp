@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <thread>
 
 #include "case.h"
 #include "common.h"
 #include "compare.h"
+#include "oneweight/context/eigen_executor.h"
 
 namespace program {
 
@@ -37,7 +39,7 @@ Array element_of_stack(const Array& stack, int k, int runs) {
 // One case at work. Numbers of inputs and outputs are the case's; the plan's may be ordered otherwise.
 class CaseRun {
  public:
-  explicit CaseRun(const Case& test) : case_(test) {}
+  CaseRun(const Case& test, int threads) : case_(test), threads_(threads) {}
 
   // The Status is that of the first refusal; `wrong` what is not right though nothing was refused.
   Status run(Wrong* wrong) {
@@ -86,6 +88,8 @@ class CaseRun {
     if (!model.ok()) return model.status();
     oneweight::PlanOptions options;
     options.signature = case_.signature;
+    options.workers = threads_;
+    if (threads_ > 1) options.band_work = 1;
     std::vector<std::string> names = input_names(**model, case_.signature);
     const bool named = !case_.signature.empty();
     ONEWEIGHT_RETURN_IF_ERROR(order(names, case_.input_names, named, &inputs_));
@@ -158,18 +162,21 @@ class CaseRun {
   }
 
   Status run_and_compare(ExecutionContext& context, const Arrays& arrays, Wrong* wrong) const {
+    std::optional<oneweight::EigenExecutor> pool;
+    oneweight::RunOptions options;
+    if (threads_ > 1) options.executor = &pool.emplace(threads_);
     for (int k = 0; k < case_.runs && wrong->text.empty(); ++k) {
       if (case_.stacked) {
         Arrays one;
         for (const Array& a : arrays.inputs) ONEWEIGHT_RETURN_IF_ERROR(unstack(a, k, &one.inputs));
         for (const Array& a : arrays.outputs) ONEWEIGHT_RETURN_IF_ERROR(unstack(a, k, &one.outputs));
         ONEWEIGHT_RETURN_IF_ERROR(set_inputs(context, one.inputs));
-        ONEWEIGHT_RETURN_IF_ERROR(context.run());
+        ONEWEIGHT_RETURN_IF_ERROR(context.run(options));
         ONEWEIGHT_RETURN_IF_ERROR(compare_outputs(context, one.outputs, format_text("run %d: ", k).c_str(), wrong));
         continue;
       }
       if (k == 0 || !case_.set_inputs_once) ONEWEIGHT_RETURN_IF_ERROR(set_inputs(context, arrays.inputs));
-      ONEWEIGHT_RETURN_IF_ERROR(context.run());
+      ONEWEIGHT_RETURN_IF_ERROR(context.run(options));
       if (k + 1 == case_.runs) ONEWEIGHT_RETURN_IF_ERROR(compare_outputs(context, arrays.outputs, "", wrong));
     }
     return {};
@@ -244,15 +251,16 @@ class CaseRun {
   }
 
   const Case& case_;
+  int threads_;
   std::shared_ptr<const oneweight::Plan> plan_;
   std::vector<int> inputs_, outputs_;
 };
 
 }  // namespace
 
-std::string run_case(const Case& test) {
+std::string run_case(const Case& test, int threads) {
   Wrong wrong;
-  const Status status = CaseRun(test).run(&wrong);
+  const Status status = CaseRun(test, threads).run(&wrong);
   const bool broken_case = status.code() == ErrorCode::io_error && status.message().rfind("case: ", 0) == 0;
   if (!status.ok()) return (test.refused || test.refusal_accepted) && !broken_case ? "" : status.message();
   if (test.refused) return "must be refused, but it ran";

@@ -37,7 +37,7 @@ class GuardedRun {
   }
   std::byte* address(int tensor) const { return addresses_[tensor]; }
 
-  // As ExecutionContext::run, optionally in several bands of rows a step.
+  // As ExecutionContext::run, optionally in several bands of rows a step, and blocks of channels one by one.
   bool run(int64_t band = 0) {
     oneweight::DenormalsFlushed denormals;
     oneweight::RunState state(resources_.data());
@@ -45,9 +45,12 @@ class GuardedRun {
       const GuardedMemory scratch(static_cast<size_t>(step.scratch_bytes));
       const int64_t rows = band > 0 ? band : step.rows;
       for (int64_t first = 0; first == 0 || first < step.rows; first += rows) {
-        step.kernel({step.params, addresses_.data(), step.inputs, step.outputs, scratch.data(),
-                     {first, std::min(first + rows, step.rows)}, &state});
-        if (state.failed()) return false;
+        const int64_t blocks = band > 0 ? 1 : step.blocks;
+        for (int64_t block = 0; block < step.blocks; block += blocks) {
+          step.kernel({step.params, addresses_.data(), step.inputs, step.outputs, scratch.data(),
+                       {first, std::min(first + rows, step.rows)}, &state, {block, block + blocks}});
+          if (state.failed()) return false;
+        }
         if (rows == 0) break;
       }
     }

@@ -18,20 +18,52 @@
 namespace oneweight {
 inline namespace v1 {
 
-// Threads of the caller. run() calls task(argument, i) for every i in [0, count), at the same time if it likes, and
-// returns when all are done. It must not throw.
-struct Executor {
-  void (*run)(void* user, int count, void (*task)(void* argument, int i), void* argument) = nullptr;
-  void* user = nullptr;
-};
+struct StepExecutor;
 
 struct RunOptions : RunControl {
-  // Splits the rows of large steps among plan->workers() tasks. Answers are the same bits with or without.
-  const Executor* executor = nullptr;
+  // Computes bands of large steps at the same time, where the plan has them (PlanOptions::workers): context/executor.h.
+  const StepExecutor* executor = nullptr;
   // `cancel` and `deadline` are looked at between steps: the run answers `cancelled` once they say so.
-  // Called before each step and once after the last with the number of steps (for profiles). Must not throw.
+  // Called before each step and once after the last with the number of steps (for profiles), never twice at a time. Must not throw.
   void (*observer)(void* user, int step) = nullptr;
   void* observer_user = nullptr;
+};
+
+// One run that is about to begin.
+struct RunOfSteps {
+  const Plan& plan;
+  std::byte* block;
+  const RunOptions& options;
+  RunState& state;
+
+  int count() const { return static_cast<int>(plan.steps().size()); }
+  bool is_watched() const { return options.cancel || options.observer || options.deadline.time_since_epoch().count() != 0; }
+  // False when the run is to stop before this step.
+  bool watch(int step) const {
+    if (options.should_stop()) return false;
+    if (options.observer) options.observer(options.observer_user, step);
+    return true;
+  }
+  KernelArgs args(const Step& step) const {
+    return {step.params, address_table(block), step.inputs, step.outputs, block + step.scratch_offset, {0, step.rows}, &state, {0, step.blocks}};
+  }
+  // Runs all steps on this thread; the number of the step that failed or did not begin, or count().
+  int run() const {
+    const bool watched = is_watched();
+    const int end = count();
+    for (int s = 0; s < end; ++s) {
+      const Step& step = plan.steps()[s];
+      if (watched && !watch(s)) return s;
+      step.kernel(args(step));
+      if (state.failed()) [[unlikely]] return s;
+    }
+    return end;
+  }
+};
+
+// Who else may run the steps; returns what RunOfSteps::run does.
+struct StepExecutor {
+  int (*run_steps)(const StepExecutor& executor, const RunOfSteps& run);
 };
 
 // Used by one thread at a time. Movable, not copyable; keeps plan and model alive.
@@ -78,25 +110,14 @@ class ExecutionContext {
     const Plan& plan = *plan_;
     DenormalsFlushed denormals;
     RunState state(block_ + plan.resource_offset(), &options);
-    std::byte* const* tensors = addresses();
-    const bool watched = options.cancel || options.observer || options.deadline.time_since_epoch().count() != 0;
-    const int count = static_cast<int>(plan.steps_.size());
-    for (int s = 0; s < count; ++s) {
-      const Step& step = plan.steps_[s];
-      if (watched) {
-        if (options.should_stop()) return stopped(s);
-        if (options.observer) options.observer(options.observer_user, s);
-      }
-      const KernelArgs args{step.params, tensors, step.inputs, step.outputs, block_ + step.scratch_offset, {0, step.rows}, &state};
-      if (options.executor && worth_splitting(step)) {
-        run_split(*options.executor, step, args);
-      } else {
-        step.kernel(args);
-      }
-      if (state.failed()) [[unlikely]]
-        return make_error(state.code(), "operator %d %s: %s", step.operator_index, step.name, state.message());
+    const RunOfSteps run{plan, block_, options, state};
+    const int end = options.executor && plan.is_divided() ? options.executor->run_steps(*options.executor, run) : run.run();
+    if (end < run.count()) [[unlikely]] {
+      const Step& step = plan.steps_[end];
+      if (!state.failed()) return make_error(ErrorCode::cancelled, "stopped before step %d of %d", end, run.count());
+      return make_error(state.code(), "operator %d %s: %s", step.operator_index, step.name, state.message());
     }
-    if (options.observer) options.observer(options.observer_user, count);
+    if (options.observer) options.observer(options.observer_user, end);
     copy_bound_outputs();
     return {};
   }
@@ -111,11 +132,18 @@ class ExecutionContext {
     }
   }
 
-  // Touches every page of the block, so that the first run meets no page faults. State and inputs stay.
+  // Touches every page of the block and of the weights, so that the first run meets no page faults for them. State and inputs stay.
   void prefault() {
-    for (int64_t i = 0; i < plan_->context_bytes(); i += 4096) {
+    constexpr int64_t kPage = 4096;
+    for (int64_t i = 0; i < plan_->context_bytes(); i += kPage) {
       volatile std::byte* page = block_ + i;
       *page = *page;
+    }
+    for (const PlanTensor& t : plan_->tensors_) {
+      if (t.placement != Placement::constant || t.bytes <= 0) continue;
+      const volatile std::byte* bytes = t.constant;
+      for (int64_t i = 0; i < t.bytes; i += kPage) (void)bytes[i];
+      (void)bytes[t.bytes - 1];
     }
   }
 
@@ -189,36 +217,6 @@ class ExecutionContext {
   void fill_addresses() {
     fill_address_table(*plan_, block_);
     for (size_t i = 0; i < plan_->outputs_.size(); ++i) addresses()[plan_->tensors_.size() + i] = nullptr;
-  }
-
-  Status stopped(int step) const {
-    return make_error(ErrorCode::cancelled, "stopped before step %d of %zu", step, plan_->steps_.size());
-  }
-
-  // Waking threads costs microseconds: only steps that write this much are split.
-  static constexpr int64_t kSplitBytes = 32 * 1024;
-  bool worth_splitting(const Step& step) const {
-    return plan_->workers_ > 1 && step.rows > 1 && plan_->tensors_[step.outputs[0]].bytes >= kSplitBytes;
-  }
-  void run_split(const Executor& executor, const Step& step, const KernelArgs& whole) const {
-    struct Split {
-      const Step& step;
-      const KernelArgs& whole;
-      int64_t count;
-      std::atomic<bool> failed{false};
-    };
-    Split split{step, whole, std::min<int64_t>(plan_->workers_, step.rows)};
-    executor.run(executor.user, static_cast<int>(split.count), [](void* argument, int i) {
-      auto& s = *static_cast<Split*>(argument);
-      DenormalsFlushed denormals;
-      RunState state(s.whole.run->resources(), s.whole.run->control());
-      KernelArgs args = s.whole;
-      args.run = &state;
-      args.scratch += i * s.step.scratch_bytes;
-      args.rows = {s.step.rows * i / s.count, s.step.rows * (i + 1) / s.count};
-      s.step.kernel(args);
-      if (state.failed() && !s.failed.exchange(true)) *s.whole.run = state;
-    }, &split);
   }
 
   void copy_bound_outputs() {

@@ -207,6 +207,7 @@ Status BatchMatMul<Y, float>::prepare(Preparation& p) {
   p.set_scratch(ONEWEIGHT_KERNEL(p.target(), batch_matmul_float_scratch)(*params));
   p.set_kernel(ONEWEIGHT_KERNEL(p.target(), batch_matmul_float<Y>),
                node.batch * (params->block > 0 ? (node.channels + params->block - 1) / params->block : node.rows));
+  p.set_work(node.work(), params->block > 0 ? 0 : kPackWork * node.channels * node.terms);
   return {};
 }
 

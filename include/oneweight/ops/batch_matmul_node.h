@@ -17,6 +17,7 @@ struct BatchMatMulNode {
   int dims = 0;
   int64_t extent[kMaxRank] = {}, x_step[kMaxRank] = {}, y_step[kMaxRank] = {};
 
+  double work() const { return static_cast<double>(batch) * rows * channels * terms; }
   struct Matrices { int64_t x, y; };  // their first elements
   Matrices matrices(int64_t b) const {
     int64_t x = 0, y = 0;

@@ -60,7 +60,7 @@ namespace HWY_NAMESPACE {
 // How the product of one group is done.
 struct ConvFloatMethod {
   int64_t channels, terms;   // of the group
-  enum Form { dots, panels, broadcast } form;
+  ProductForm form;
   bool dense;                // rows are read where they lie, pixel by pixel
   bool copies;               // rows are copied
   PanelPlan panel_plan;
@@ -72,11 +72,9 @@ inline ConvFloatMethod conv_2d_float_method(const ConvFloatParams& p) {
   const int64_t channels = p.channels / p.groups, terms = g.kernel_h * g.kernel_w * p.group_inputs;
   const int64_t segment = g.is_pointwise() ? terms : WindowRows(g, nullptr, 0, p.group_inputs).segment_length();
   const int64_t pixels = g.output_pixels();
-  const auto form = prefers_broadcast(pixels, channels, terms) ? ConvFloatMethod::broadcast
-                    : prefers_dots(pixels, channels, terms, segment) ? ConvFloatMethod::dots
-                                                                     : ConvFloatMethod::panels;
-  const bool collide = form == ConvFloatMethod::panels && rows_collide(g.stride_w * g.in_c);
-  const bool dense = g.is_pointwise() && !collide, copies = collide || (form == ConvFloatMethod::broadcast && !dense);
+  const ProductForm form = product_form(pixels, channels, terms, segment);
+  const bool collide = form == ProductForm::panels && rows_collide(g.stride_w * g.in_c);
+  const bool dense = g.is_pointwise() && !collide, copies = collide || (form == ProductForm::broadcast && !dense);
   return {channels, terms, form, dense, copies, plan_panels(pixels, channels, terms, !dense), plan_broadcast(pixels, terms), segment};
 }
 
@@ -86,19 +84,20 @@ void conv_2d_float(const KernelArgs& args) {
   const ConvGeometry& g = p.geometry;
   const ConvFloatMethod method = conv_2d_float_method(p);
   const int64_t begin = args.rows.begin * g.out_w, end = args.rows.end * g.out_w;
-  const int64_t channels = method.channels, terms = method.terms;
+  const RowRange part = p.groups == 1 ? args.channels(p.channels) : RowRange{0, method.channels};
+  const int64_t channels = part.end - part.begin, terms = method.terms;
   for (int64_t group = 0; group < p.groups; ++group) {
-    const int64_t first = group * channels;
+    const int64_t first = group * channels + part.begin;
     const float* bias = args.in<float>(2);
     const Epilogue e = make_epilogue(bias ? bias + first : nullptr, p.activation);
     const W* w = args.in<W>(1) + first * terms;
     float* out = args.out<float>(0) + first;
     const auto run = [&](const auto& source) HWY_ATTR {
       switch (method.form) {
-        case ConvFloatMethod::dots: return product_dots(source, begin, end, w, channels, terms, out, p.channels, e, args.scratch);
-        case ConvFloatMethod::panels:
+        case ProductForm::dots: return product_dots(source, begin, end, w, channels, terms, out, p.channels, e, args.scratch);
+        case ProductForm::panels:
           return product_panels(source, begin, end, w, channels, terms, out, p.channels, e, method.panel_plan, args.scratch);
-        case ConvFloatMethod::broadcast:
+        case ProductForm::broadcast:
           return product_broadcast(source, begin, end, w, channels, terms, out, p.channels, e, method.broadcast_plan, args.scratch);
       }
     };
@@ -112,9 +111,9 @@ template <class W>
 int64_t conv_2d_float_scratch(const ConvFloatParams& p) {
   const ConvFloatMethod m = conv_2d_float_method(p);
   switch (m.form) {
-    case ConvFloatMethod::dots: return dots_scratch_bytes(m.terms, m.segment_length, !m.dense);
-    case ConvFloatMethod::panels: return panels_scratch_bytes(m.panel_plan, m.segment_length, !m.dense);
-    case ConvFloatMethod::broadcast: return broadcast_scratch_bytes<W>(p.geometry.output_pixels(), m.terms, m.segment_length, !m.dense);
+    case ProductForm::dots: return dots_scratch_bytes(m.terms, m.segment_length, !m.dense);
+    case ProductForm::panels: return panels_scratch_bytes(m.panel_plan, m.segment_length, !m.dense);
+    case ProductForm::broadcast: return broadcast_scratch_bytes<W>(p.geometry.output_pixels(), m.terms, m.segment_length, !m.dense);
   }
   return 0;
 }
@@ -140,6 +139,10 @@ Status Conv2D<W, float>::prepare(Preparation& p) {
   p.offer_activation(&params->activation);
   p.set_scratch(ONEWEIGHT_KERNEL(p.target(), conv_2d_float_scratch<W>)(*params));
   p.set_kernel(ONEWEIGHT_KERNEL(p.target(), conv_2d_float<W>), node.geometry.rows(), &input_rows_of<ConvFloatParams>);
+  const auto weights = static_cast<double>(p.input(1).shape.elements());
+  const auto pixels = static_cast<double>(node.geometry.output_pixels());
+  p.set_work(product_work(pixels, weights, sizeof(W)), kPackWork * weights);
+  if (node.groups == 1) p.set_channel_blocks(node.channels, kGatherWork * pixels * weights / static_cast<double>(node.channels));
   return {};
 }
 

@@ -298,6 +298,7 @@ Status Conv3DBy<kTranspose, W>::prepare(Preparation& p) {
   shape.push_back(params->channels);
   ONEWEIGHT_RETURN_IF_ERROR(p.set_output(0, shape));
   params->lines = shape.elements(0, 3);
+  p.set_work(kShortWork * (kTranspose ? input.shape : shape).elements(0, 4) * filter.shape.elements());
   if (kTranspose) {
     p.set_kernel(ONEWEIGHT_KERNEL(p.target(), conv_3d_transpose_float<W>), params->lines);
   } else {

@@ -539,7 +539,9 @@ inline void depthwise_conv_2d_hybrid(const KernelArgs& args) {
     const float* input = args.in<float>(0) + image * size;
     const ByteScale scale = find_byte_scale(input, size, p.asymmetric);
     s.scales[image] = scale.scale, s.zeros[image] = scale.zero;
-    quantize_bytes(input, size, scale, s.quantized);
+    const RowRange need = input_rows(g, {row, row + last - first});
+    const int64_t skipped = (need.begin - image * g.in_h) * g.in_w * g.in_c;
+    if (need.size() > 0) quantize_bytes(input + skipped, need.size() * g.in_w * g.in_c, scale, s.quantized + skipped);
     run_depthwise(args, p, s.quantized, first, last, image, s, store, 0, static_cast<uint8_t>(s.zeros[image]), pack);
     pack = false;
     row += last - first;
@@ -615,6 +617,10 @@ inline Status read_depthwise(Preparation& p, DepthwiseParams* params, Activation
   ONEWEIGHT_RETURN_IF_ERROR(check_bias(p, 2, params->channels));
   ConvGeometry& g = params->geometry;
   ONEWEIGHT_RETURN_IF_ERROR(make_geometry(p, input, margins, filter.shape[1], filter.shape[2], window, &g));
+  // Floats whose weights are bytes are quantised: the scale is found anew for every range of rows.
+  const bool hybrid = input.type == TensorType::float32 && filter.type != TensorType::float32 && filter.type != TensorType::float16;
+  const double finding = hybrid ? static_cast<double>(input.shape.elements()) : 0;
+  p.set_work(kShortWork * static_cast<double>(g.output_pixels()) * static_cast<double>(filter.shape.elements()) + 3 * finding, finding);
   return p.set_output(0, {g.batch, g.out_h, g.out_w, params->channels});
 }
 

@@ -3,7 +3,7 @@
 // with N in the last place (keep_num_dims). Fused none, relu, relu6, relu_n1_to_1. Sums in float: one multiply-add after
 // the other behind the bias, or, where M or N is small, in vector lanes that are added at the end (by the shapes alone).
 // Scratch: a part of the weights, transposed (at most 256 KiB); with lanes, less than 1 KiB.
-// Rows: M; with lanes, blocks of 64 output channels.
+// Rows: M. Blocks of output channels.
 #ifndef ONEWEIGHT_OPS_FULLY_CONNECTED_H
 #define ONEWEIGHT_OPS_FULLY_CONNECTED_H
 
@@ -18,7 +18,6 @@ template <class W, class A> struct FullyConnected;
 
 struct FullyConnectedFloatParams {
   int64_t rows, terms, channels;
-  int64_t block = 0;           // output channels of a unit of work; 0: a unit is a row
   FusedActivation activation;
 };
 
@@ -56,34 +55,38 @@ namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
 namespace HWY_NAMESPACE {
 
+inline ProductForm fully_connected_float_form(const FullyConnectedFloatParams& p) {
+  return product_form(p.rows, p.channels, p.terms, p.terms);
+}
+
 template <class W>
 void fully_connected_float(const KernelArgs& args) {
   const FullyConnectedFloatParams& p = args.params<FullyConnectedFloatParams>();
   const DenseRows source{args.in<float>(0), p.terms, p.terms};
-  const W* w = args.in<W>(1);
+  const auto [first, last] = args.channels(p.channels);
+  const W* w = args.in<W>(1) + first * p.terms;
   const float* bias = args.in<float>(2);
-  float* out = args.out<float>(0);
-  if (p.block > 0) {
-    const int64_t first = args.rows.begin * p.block, last = std::min(args.rows.end * p.block, p.channels);
-    product_dots(source, 0, p.rows, w + first * p.terms, last - first, p.terms, out + first, p.channels,
-                 make_epilogue(bias ? bias + first : nullptr, p.activation), args.scratch);
-  } else if (prefers_broadcast(p.rows, p.channels, p.terms)) {
-    product_broadcast(source, args.rows.begin, args.rows.end, w, p.channels, p.terms, out, p.channels, make_epilogue(bias, p.activation),
-                      plan_broadcast(p.rows, p.terms), args.scratch);
-  } else {
-    product_panels(source, args.rows.begin, args.rows.end, w, p.channels, p.terms, out, p.channels,
-                   make_epilogue(bias, p.activation), plan_panels(p.rows, p.channels, p.terms, false), args.scratch);
+  const Epilogue e = make_epilogue(bias ? bias + first : nullptr, p.activation);
+  float* out = args.out<float>(0) + first;
+  const int64_t begin = args.rows.begin, end = args.rows.end, count = last - first;
+  switch (fully_connected_float_form(p)) {
+    case ProductForm::dots: return product_dots(source, begin, end, w, count, p.terms, out, p.channels, e, args.scratch);
+    case ProductForm::broadcast:
+      return product_broadcast(source, begin, end, w, count, p.terms, out, p.channels, e, plan_broadcast(p.rows, p.terms), args.scratch);
+    case ProductForm::panels:
+      return product_panels(source, begin, end, w, count, p.terms, out, p.channels, e,
+                            plan_panels(p.rows, p.channels, p.terms, false), args.scratch);
   }
 }
 
-inline int64_t fully_connected_float_block(const FullyConnectedFloatParams& p) {
-  return !prefers_broadcast(p.rows, p.channels, p.terms) && prefers_dots(p.rows, p.channels, p.terms, p.terms) ? 64 : 0;
-}
 template <class W>
 int64_t fully_connected_float_scratch(const FullyConnectedFloatParams& p) {
-  if (p.block > 0) return dots_scratch_bytes(p.terms, p.terms, false);
-  if (prefers_broadcast(p.rows, p.channels, p.terms)) return broadcast_scratch_bytes<W>(p.rows, p.terms, p.terms, false);
-  return panels_scratch_bytes(plan_panels(p.rows, p.channels, p.terms, false), p.terms, false);
+  switch (fully_connected_float_form(p)) {
+    case ProductForm::dots: return dots_scratch_bytes(p.terms, p.terms, false);
+    case ProductForm::broadcast: return broadcast_scratch_bytes<W>(p.rows, p.terms, p.terms, false);
+    case ProductForm::panels: return panels_scratch_bytes(plan_panels(p.rows, p.channels, p.terms, false), p.terms, false);
+  }
+  return 0;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -103,11 +106,12 @@ Status FullyConnected<W, float>::prepare(Preparation& p) {
   if (!params) return p.no_memory();
   ONEWEIGHT_RETURN_IF_ERROR(activation_bounds(p, node.activation, &params->activation));
   params->rows = node.rows, params->terms = node.terms, params->channels = node.channels;
-  params->block = ONEWEIGHT_KERNEL(p.target(), fully_connected_float_block)(*params);
   p.offer_activation(&params->activation);
   p.set_scratch(ONEWEIGHT_KERNEL(p.target(), fully_connected_float_scratch<W>)(*params));
-  p.set_kernel(ONEWEIGHT_KERNEL(p.target(), fully_connected_float<W>),
-               params->block > 0 ? (node.channels + params->block - 1) / params->block : node.rows);
+  p.set_kernel(ONEWEIGHT_KERNEL(p.target(), fully_connected_float<W>), node.rows);
+  const double weights = static_cast<double>(node.channels) * node.terms;
+  p.set_work(product_work(static_cast<double>(node.rows), weights, sizeof(W)), kPackWork * weights);
+  p.set_channel_blocks(node.channels, 0);
   return {};
 }
 

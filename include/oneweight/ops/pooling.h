@@ -257,6 +257,7 @@ Status PoolBy<kKind>::prepare(Preparation& p) {
     if (input.type == TensorType::int16) use(int16_t{});
   }
   p.set_kernel(kernel, g.rows(), &input_rows_of<PoolingParams>);
+  p.set_work(kShortWork * g.output_pixels() * g.in_c * g.kernel_h * g.kernel_w);
   return {};
 }
 

@@ -320,6 +320,7 @@ inline Status prepare_quantized_batch_matmul(Preparation& p) {
   }
   p.set_scratch(ONEWEIGHT_KERNEL(p.target(), quantized_batch_matmul_scratch)(*params, x.type));
   p.set_kernel(kernel, node.batch * (params->block > 0 ? (node.channels + params->block - 1) / params->block : node.rows));
+  p.set_work(node.work(), params->block > 0 ? 0 : kPackWork * node.channels * node.terms);
   return {};
 }
 

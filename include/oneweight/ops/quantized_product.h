@@ -18,7 +18,6 @@ template <class W, class A> struct FullyConnected;
 struct QuantizedProductParams {
   ConvGeometry geometry;
   int64_t channels, groups, group_inputs;
-  int64_t block = 0;             // output channels of a unit of work; 0: a unit is a row of the output
   int bits;
   uint8_t a_flip = 0, w_flip = 0;
   int32_t a_zero = 0;            // of a'
@@ -121,14 +120,11 @@ void run_quantized_product(const KernelArgs& args, const QuantizedProductParams&
                            const Epilogue& epilogue, std::byte* scratch) {
   const ConvGeometry& g = p.geometry;
   const ByteWeights w{args.in<uint8_t>(1), p.terms(), p.bits, p.w_flip};
-  if (p.block > 0) {
-    const int64_t first = args.rows.begin * p.block, last = std::min(args.rows.end * p.block, p.channels);
-    return product_bytes(make_source(0), g.output_pixels(), 0, g.output_pixels(), w, first, last - first, bias, epilogue, scratch);
-  }
-  const int64_t channels = p.channels / p.groups;
+  const RowRange part = p.groups == 1 ? args.channels(p.channels) : RowRange{0, p.channels / p.groups};
+  const int64_t channels = part.end - part.begin;
   for (int64_t group = 0; group < p.groups; ++group)
     product_bytes(make_source(group * p.group_inputs), g.output_pixels(), args.rows.begin * g.out_w, args.rows.end * g.out_w, w,
-                  group * channels, channels, bias, epilogue, scratch);
+                  group * channels + part.begin, channels, bias, epilogue, scratch);
 }
 
 template <class Out>
@@ -160,7 +156,7 @@ inline void hybrid_product(const KernelArgs& args) {
   const ConvGeometry& g = p.geometry;
   if (args.rows.size() <= 0) return;
   // Images (rows of a FULLY_CONNECTED) this call needs.
-  const int64_t first = p.block > 0 ? 0 : args.rows.begin / g.out_h, last = p.block > 0 ? g.batch : (args.rows.end - 1) / g.out_h + 1;
+  const int64_t first = args.rows.begin / g.out_h, last = (args.rows.end - 1) / g.out_h + 1;
   const int64_t size = p.image_bytes();
   std::byte* at = args.scratch;
   const auto take = [&at](int64_t bytes) {
@@ -198,7 +194,9 @@ inline void hybrid_product(const KernelArgs& args) {
     KernelArgs part = args;
     part.rows.begin = std::max(args.rows.begin, i * g.out_h);
     part.rows.end = std::min(args.rows.end, (i + 1) * g.out_h);
-    quantize_bytes(input + i * size, size, found[i], quantized);
+    const RowRange need = input_rows(g, part.rows);
+    const int64_t row = g.in_w * g.in_c, skipped = (need.begin - i * g.in_h) * row;
+    if (need.size() > 0) quantize_bytes(input + need.begin * row, need.size() * row, found[i], quantized + skipped);
     const auto windows = [&](int64_t channel) {
       return ByteWindows{g, quantized + channel, p.group_inputs, 0, static_cast<uint8_t>(zeros[i]), false, i};
     };
@@ -270,7 +268,6 @@ inline int64_t quantized_product_scratch(const QuantizedProductParams& p, Tensor
              (g.is_pointwise() ? 0 : p.image_bytes());
   return bytes;
 }
-inline int64_t quantized_product_block(int64_t rows, int64_t terms) { return prefers_byte_dots(rows, terms) && rows < 8 ? kDotChannels : 0; }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace ONEWEIGHT_ABI
@@ -328,8 +325,14 @@ inline Status finish_quantized(Preparation& p, QuantizedProductParams* params, A
     }
   }
   p.set_scratch(ONEWEIGHT_KERNEL(p.target(), quantized_product_scratch)(*params, input.type));
-  if (params->block > 0) p.set_kernel(kernel, (channels + params->block - 1) / params->block);
-  else p.set_kernel(kernel, params->geometry.rows(), hybrid ? nullptr : &input_rows_of<QuantizedProductParams>);
+  p.set_kernel(kernel, params->geometry.rows(), hybrid ? nullptr : &input_rows_of<QuantizedProductParams>);
+  const double terms = static_cast<double>(params->terms()), all = terms * static_cast<double>(channels);
+  const auto pixels = static_cast<double>(params->geometry.output_pixels());
+  // Floats are quantised: ranges of rows find the scale of an image each, ranges of channels quantise all of it as well.
+  const double finding = hybrid ? static_cast<double>(params->geometry.batch * params->image_bytes()) : 0;
+  const double summing = (hybrid ? params->weight_sums : params->bias) ? 0 : all;
+  p.set_work(product_work(pixels, all, 1, wide ? kShortWork : kQuadWork) + 4 * finding, kPackWork / 4 * all + finding);
+  if (params->groups == 1 && !wide) p.set_channel_blocks(channels, kQuadWork * pixels * terms + 4 * finding + summing);
   return {};
 }
 
@@ -351,8 +354,6 @@ inline Status prepare_quantized_fully_connected(Preparation& p) {
   if (!params) return p.no_memory();
   params->geometry.batch = node.rows, params->geometry.in_c = node.terms;
   params->channels = node.channels, params->groups = 1, params->group_inputs = node.terms;
-  if (p.input(0).type != TensorType::int16)
-    params->block = ONEWEIGHT_KERNEL(p.target(), quantized_product_block)(node.rows, node.terms);
   params->scaling.once = true;
   return finish_quantized(p, params, node.activation, p.options().get<bool>(3, false));
 }

@@ -295,6 +295,7 @@ inline Status prepare_quantized_transpose_conv(Preparation& p) {
   }
   p.set_scratch(ONEWEIGHT_KERNEL(p.target(), quantized_transpose_conv_scratch)(*params, input.type));
   p.set_kernel(kernel, node.geometry.rows());
+  p.set_work(kQuadWork * node.geometry.work(), kPackWork / 4 * node.geometry.weights());
   return {};
 }
 

@@ -177,6 +177,7 @@ Status prepare_transpose_conv_float(Preparation& p, const TransposeConvNode& nod
   p.offer_activation(&params->activation);
   p.set_scratch(ONEWEIGHT_KERNEL(p.target(), transpose_conv_float_scratch<W>)(node.geometry));
   p.set_kernel(ONEWEIGHT_KERNEL(p.target(), transpose_conv_float<W>), node.geometry.rows());
+  p.set_work(node.geometry.work(), kPackWork * node.geometry.weights());
   return {};
 }
 }  // namespace detail

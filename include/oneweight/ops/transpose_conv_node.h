@@ -21,6 +21,8 @@ struct TransposeConvGeometry {
 
   int64_t rows() const { return batch * out_h; }
   int64_t filter_terms() const { return kernel_h * kernel_w * in_c; }  // weights of an output channel
+  double weights() const { return static_cast<double>(filter_terms()) * channels; }
+  double work() const { return weights() * batch * in_h * in_w; }
   int64_t phases_h() const { return std::min(stride_h, out_h); }
   int64_t phases_w() const { return std::min(stride_w, out_w); }
 };

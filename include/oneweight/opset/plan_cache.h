@@ -31,8 +31,8 @@ class PlanCache {
  private:
   static std::string key_of(const ModelView* model, const PlanOptions& o) {
     // The address is unambiguous: a cached plan keeps its model alive.
-    std::string key = format_text("%p %lld %d %d %lld ", static_cast<const void*>(model), static_cast<long long>(o.target_mask),
-                                  o.fuse, o.workers, static_cast<long long>(o.memory_limit));
+    std::string key = format_text("%p %lld %d %d %lld %lld ", static_cast<const void*>(model), static_cast<long long>(o.target_mask),
+                                  o.fuse, o.workers, static_cast<long long>(o.band_work), static_cast<long long>(o.memory_limit));
     key += std::to_string(o.signature.size()) + ":" + o.signature;
     for (const auto& [number, shape] : o.input_shapes) key += " " + std::to_string(number) + "=" + shape.to_string();
     for (const std::string& name : o.keep) key += " " + std::to_string(name.size()) + ":" + name;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "oneweight/plan/arena.h"
+#include "oneweight/plan/bands.h"
 #include "oneweight/plan/op_row.h"
 #include "oneweight/plan/resources.h"
 
@@ -45,8 +46,6 @@ class PlanBuilder {
   static constexpr int64_t kFoldBytes = 64 * 1024;
   // Widened copies of stored constants are kept in the plan up to this size (biases, slopes).
   static constexpr int64_t kWidenBytes = 4 * 1024;
-
-  static constexpr int kMaxWorkers = 64;
 
   static constexpr int kMaxDepth = 16;     // of nested subgraphs
   static constexpr int kMaxGraphs = 4096;  // calls of subgraphs in a model, nested ones counted
@@ -417,7 +416,7 @@ class PlanBuilder {
     RunState state;
     std::vector<int32_t> inputs = node.inputs;
     inputs.insert(inputs.end(), kAbsentInputs, -1);
-    p.kernel_(KernelArgs{p.params_, addresses.data(), inputs.data(), node.outputs.data(), scratch, {0, p.rows_}, &state});
+    p.kernel_(KernelArgs{p.params_, addresses.data(), inputs.data(), node.outputs.data(), scratch, {0, p.rows_}, &state, {0, p.blocks_}});
     if (state.failed()) return p.error(state.code(), "%s", state.message());
     for (int32_t t : node.outputs)
       ONEWEIGHT_RETURN_IF_ERROR(set_constant(t, addresses[t], static_cast<size_t>(plan_->tensors_[t].bytes)));
@@ -628,7 +627,7 @@ class PlanBuilder {
       plan_->operands_.insert(plan_->operands_.end(), kAbsentInputs, -1);
       step.outputs = plan_->operands_.data() + plan_->operands_.size();
       plan_->operands_.insert(plan_->operands_.end(), node->outputs.begin(), node->outputs.end());
-      step.rows = p.rows_;
+      step.rows = p.rows_, step.blocks = p.blocks_;
       step.input_rows = p.input_rows_;
       step.scratch_bytes = (p.scratch_ + kAlignment - 1) / kAlignment * kAlignment;
       step.input_count = static_cast<int32_t>(node->inputs.size());
@@ -636,6 +635,9 @@ class PlanBuilder {
       step.operator_index = p.index_;
       plan_->steps_.push_back(step);
     }
+    std::vector<StepWork> works;
+    for (const Node* node : order_) works.push_back(node->preparation.work_);
+    plan_->is_divided_ = divide_into_bands(plan_->tensors_, plan_->steps_, works, plan_->workers_, options_.band_work);
   }
   void touch(int t, int32_t step) {
     Buffer& buffer = buffers_[t];
@@ -690,7 +692,7 @@ class PlanBuilder {
     }
     const size_t first_scratch = items.size();
     for (int s = 0; s < end; ++s) {
-      items.push_back({plan.steps_[s].scratch_bytes * (plan.steps_[s].rows > 1 ? plan.workers_ : 1), s, s, 0});
+      items.push_back({plan.scratch_bytes(plan.steps_[s]), s, s, 0});
       plan.largest_scratch_ = std::max(plan.largest_scratch_, plan.steps_[s].scratch_bytes);
     }
     const int64_t arena = place_in_arena(items, kAlignment);

@@ -24,7 +24,7 @@ inline void fill_address_table(const Plan& plan, std::byte* block) {
 // Runs a subgraph's plan in a block whose address table is filled. False after an error, which names the inner step.
 inline bool run_subgraph(const Plan& plan, std::byte* block, RunState* run) {
   for (const Step& step : plan.steps()) {
-    step.kernel(KernelArgs{step.params, address_table(block), step.inputs, step.outputs, block + step.scratch_offset, {0, step.rows}, run});
+    step.kernel(KernelArgs{step.params, address_table(block), step.inputs, step.outputs, block + step.scratch_offset, {0, step.rows}, run, {0, step.blocks}});
     if (run->failed()) {
       run->add_place(step.operator_index, step.name);
       return false;

@@ -2,6 +2,7 @@
 #ifndef ONEWEIGHT_PLAN_KERNEL_H
 #define ONEWEIGHT_PLAN_KERNEL_H
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdarg>
@@ -73,6 +74,9 @@ class RunState {
 // Entries of -1 behind a node's last input: kernels may ask for that many optional inputs the node does not name.
 inline constexpr int kAbsentInputs = 4;
 
+// Output channels of a block, of KernelArgs::blocks.
+inline constexpr int64_t kBlockChannels = 64;
+
 struct KernelArgs {
   const void* params_bytes;          // what prepare() stored with make_params()
   std::byte* const* tensors;         // addresses of all tensors of the plan
@@ -81,7 +85,10 @@ struct KernelArgs {
   std::byte* scratch;                // as many bytes as prepare() asked for, 64-byte aligned
   RowRange rows;                     // the part of the output to compute
   RunState* run;
+  RowRange blocks{0, 1};             // of output channels, all of args.rows: where prepare() said that there are blocks
 
+  // The channels of the blocks, of `all`.
+  RowRange channels(int64_t all) const { return {blocks.begin * kBlockChannels, std::min(blocks.end * kBlockChannels, all)}; }
   template <class P> const P& params() const { return *static_cast<const P*>(params_bytes); }
   // Address of input/output number i; null for an input that is left out. Constants may be unaligned.
   template <class T> const T* in(int i) const {
@@ -92,7 +99,7 @@ struct KernelArgs {
   }
 };
 
-// Computes args.rows of the outputs. Must not throw, allocate, lock or write elsewhere.
+// Computes args.rows (and args.blocks) of the outputs. Must not throw, allocate, lock or write elsewhere.
 using KernelFn = void (*)(const KernelArgs& args);
 
 // Which input rows of input 0 the given output rows need (for running chains band by band).

@@ -3,6 +3,7 @@
 #ifndef ONEWEIGHT_PLAN_PLAN_H
 #define ONEWEIGHT_PLAN_PLAN_H
 
+#include <algorithm>
 #include <memory>
 #include <new>
 #include <span>
@@ -33,8 +34,11 @@ struct PlanOptions {
   int64_t target_mask = 0;
   // Fusion changes no integer answer; it can be switched off to compare or to read every tensor.
   bool fuse = true;
-  // Scratch for that many rows ranges of a step at one time (RunOptions::executor); at least 1.
+  // Threads that may share one run (RunOptions::executor): large steps are divided into bands of rows, with scratch for so many
+  // bands at a time. Answers do not depend on it. From 1 to 64.
   int workers = 1;
+  // Multiply-adds, or as much other work, that are worth a band of their own.
+  int64_t band_work = 256 * 1024;
   // Operators of the user's own (plan/custom_operator.h), asked before the set's. The rows must outlive the making of the plan.
   std::vector<const OpRow*> custom_operators;
   // Largest block of scratch a context may need, in bytes; 0 = no limit.
@@ -70,12 +74,15 @@ struct Step {
   const int32_t* inputs = nullptr;
   const int32_t* outputs = nullptr;
   int64_t rows = 1;
+  int64_t blocks = 1;                // of output channels
+  int64_t bands = 1;                 // parts of the rows, or of the blocks, that threads may compute at the same time
   InputRowsFn input_rows = nullptr;
   int64_t scratch_offset = 0;
-  int64_t scratch_bytes = 0;         // of one worker, a multiple of kAlignment
+  int64_t scratch_bytes = 0;         // of one band, a multiple of kAlignment
   int32_t input_count = 0;
   int32_t output_count = 0;
   int32_t operator_index = 0;        // in the subgraph
+  bool divides_blocks = false;       // the bands are parts of the blocks
 };
 
 // Memory of a plan's parameters and derived constants: grows in chunks, addresses stay.
@@ -145,6 +152,10 @@ class Plan {
   int64_t largest_scratch_bytes() const { return largest_scratch_; }
   int peak_step() const { return peak_step_; }
   int workers() const { return workers_; }
+  // Scratch of a step with as many bands at work as there can be.
+  int64_t scratch_bytes(const Step& step) const { return step.scratch_bytes * std::min<int64_t>(step.bands, workers_); }
+  // Some step has bands.
+  bool is_divided() const { return is_divided_; }
   // Heap bytes of the plan itself (steps, parameters, derived constants), shared by all contexts.
   size_t plan_bytes() const {
     size_t children = 0;
@@ -186,6 +197,7 @@ class Plan {
   int64_t largest_scratch_ = 0;
   int peak_step_ = 0;
   int workers_ = 1;
+  bool is_divided_ = false;
   int64_t target_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #ifndef ONEWEIGHT_PLAN_PREPARATION_H
 #define ONEWEIGHT_PLAN_PREPARATION_H
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <type_traits>
@@ -43,6 +44,18 @@ struct NodeTypes {
   // Type of input i when present.
   bool in(int i, TensorType type) const { return i < input_count && i < kMax && has_input[i] && inputs[i] == type; }
   bool out(int i, TensorType type) const { return i < output_count && i < 4 && outputs[i] == type; }
+};
+
+// Work as Preparation::set_work counts it, in multiply-adds of floats: of an element of weights that is packed into a panel; of a
+// multiply-add in sums of few terms, or of bytes; of an element of a window that is gathered; of a byte read from far away, or near.
+inline constexpr double kPackWork = 8, kShortWork = 2, kQuadWork = 0.25, kGatherWork = 1, kFarByteWork = 3, kByteWork = 1;
+// Products of `rows` vectors with weights of that many elements: bound by reading the weights when there are few rows.
+inline double product_work(double rows, double weights, double weight_bytes, double each = 1) {
+  return weights * std::max(rows * each, kFarByteWork * weight_bytes);
+}
+// What a step says of itself: Preparation::set_work, set_channel_blocks.
+struct StepWork {
+  double all = -1, each_range = 0, each_block_range = 0;
 };
 
 // An activation folded into the step that produces its input: a clamp that lets NaN through, then `after`.
@@ -184,8 +197,16 @@ class Preparation {
     rows_ = rows;
     input_rows_ = input_rows;
   }
-  // Scratch bytes while the step runs.
+  // Scratch bytes while one range of rows is computed.
   void set_scratch(int64_t bytes) { scratch_ = bytes; }
+  // Multiply-adds, or as much other work, of all rows, and what every range of them repeats. Not told: some for each byte of
+  // inputs and outputs that are no constants, and nothing repeated.
+  void set_work(double all, double each_range = 0) { work_.all = all, work_.each_range = each_range; }
+  // The kernel can as well compute all rows of some blocks of the `channels` output channels; what every range of blocks repeats.
+  void set_channel_blocks(int64_t channels, double each_range) {
+    blocks_ = (channels + kBlockChannels - 1) / kBlockChannels;
+    work_.each_block_range = each_range;
+  }
   // The kernel works when output `out` is the memory of input `in` (equal bytes).
   void allow_in_place(int in, int out = 0) { in_place_.push_back({in, out}); }
   // Output `out` holds the bytes of input `in`: the step vanishes where the plan can share the memory. The
@@ -271,6 +292,8 @@ class Preparation {
   const void* params_ = nullptr;
   int64_t rows_ = 1;
   int64_t scratch_ = 0;
+  int64_t blocks_ = 1;
+  StepWork work_;
   std::vector<Pair> in_place_;
   Pair alias_;
   std::vector<ConstantOutput> constant_outputs_;

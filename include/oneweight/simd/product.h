@@ -9,6 +9,10 @@
 namespace oneweight {
 inline namespace v1 {
 
+// How a product of floats is done: dot products straight on the weights; panels of weights used for many rows; few rows, transposed,
+// against weights that are read once.
+enum class ProductForm : uint8_t { dots, panels, broadcast };
+
 // What happens to a sum before it is stored: bias, clamp (NaN passes), further activation.
 struct Epilogue {
   const float* bias = nullptr;  // one for each channel, or null

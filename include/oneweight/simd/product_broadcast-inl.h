@@ -268,6 +268,12 @@ int64_t broadcast_scratch_bytes(int64_t, int64_t, int64_t, bool) {
 inline bool prefers_broadcast(int64_t, int64_t, int64_t) { return false; }
 #endif
 
+// The form of a product of this shape (of the whole operator, not of a band of it).
+inline ProductForm product_form(int64_t rows, int64_t channels, int64_t terms, int64_t segment_length) {
+  if (prefers_broadcast(rows, channels, terms)) return ProductForm::broadcast;
+  return prefers_dots(rows, channels, terms, segment_length) ? ProductForm::dots : ProductForm::panels;
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace ONEWEIGHT_ABI
 }  // namespace oneweight
