@@ -121,6 +121,39 @@ TEST_CASE("a product with the own logistic function is one activation", "[ops][a
   }
 }
 
+TEST_CASE("a product of bytes with a function of theirs is a table, with the same bits", "[ops][add][int8][fuse]") {
+  const bool is_signed = GENERATE(true, false);
+  const int8_t activation = GENERATE(int8_t{0}, int8_t{1}, int8_t{3});
+  const BuiltinOperator code = GENERATE(BuiltinOperator::logistic, BuiltinOperator::tanh);
+  const TensorType type = is_signed ? TensorType::int8 : TensorType::uint8;
+  const int low = is_signed ? -128 : 0;
+  const auto model = [&](bool shows_gate, bool gate_first) {
+    ModelBuilder m;
+    const int x = m.tensor(type, {300}, "x").quantized(0.05f, low + 100), g = m.tensor(type, {300}, "g").quantized(1.0f / 128, low + 20);
+    const int y = m.tensor(type, {300}, "y").quantized(0.03f, low + 90);
+    m.op(code, {x}, {g});
+    m.op(BuiltinOperator::mul, {gate_first ? g : x, gate_first ? x : g}, {y}).options(21).field<int8_t>(0, activation);
+    m.inputs({x});
+    if (shows_gate) m.outputs({y, g});  // somebody else reads it: two steps
+    else m.outputs({y});
+    return m;
+  };
+  std::vector<uint8_t> x;
+  for (int i = 0; i < 300; ++i) x.push_back(static_cast<uint8_t>(i));
+  CHECK(steps_of(model(true, true)) == 2);
+  for (const bool gate_first : {true, false}) {
+    CHECK(steps_of(model(false, gate_first)) == 1);
+    const auto together = run_on_targets(model(false, gate_first), {x}), apart = run_on_targets(model(true, gate_first), {x});
+    REQUIRE(together.size() == apart.size());
+    for (size_t i = 0; i < together.size(); ++i) {
+      INFO(together[i].target << together[i].status.message() << apart[i].status.message());
+      REQUIRE(together[i].status.ok());
+      REQUIRE(apart[i].status.ok());
+      CHECK(together[i].outputs[0] == apart[i].outputs[0]);
+    }
+  }
+}
+
 TEST_CASE("products with other logistic functions stay", "[ops][add][fuse]") {
   const auto steps = [](auto build) {
     ModelBuilder m;

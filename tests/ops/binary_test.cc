@@ -81,6 +81,30 @@ TEST_CASE("powers, differences, angles, bits", "[ops][arithmetic]") {
   check_two(BuiltinOperator::right_shift, std::vector<int32_t>{-9, -9, 8}, std::vector<int32_t>{1, 99, -3}, std::vector<int32_t>{-5, -1, 8});
 }
 
+TEST_CASE("every pair of bytes has the squared difference of the reference kernel", "[ops][arithmetic][int8]") {
+  std::vector<int8_t> x, y;
+  for (int i = 0; i < 65536; ++i) x.push_back(static_cast<int8_t>(i / 256 - 128)), y.push_back(static_cast<int8_t>(i % 256 - 128));
+  struct Scales { float a, b, out; int za, zb, zout; };
+  for (const Scales s : {Scales{0.5f, 0.5f, 1, 0, 0, 0}, Scales{0.1f, 0.03f, 0.2f, -3, 7, -128}, Scales{1e-5f, 3, 0.01f, 5, 0, -5}, Scales{0.7f, 0.6f, 90, 100, -128, 3}}) {
+    INFO("scales " << s.a << " " << s.b << " " << s.out);
+    ModelBuilder m;
+    const int a = m.tensor(TensorType::int8, {256, 256}, "a").quantized(s.a, s.za), b = m.tensor(TensorType::int8, {256, 256}, "b").quantized(s.b, s.zb);
+    const int z = m.tensor(TensorType::int8, {}, "z").quantized(s.out, s.zout);
+    m.op(BuiltinOperator::squared_difference, {a, b}, {z});
+    m.inputs({a, b}).outputs({z});
+    // Operands to 2^7 over twice the larger scale, each rounded; the difference squared, and rounded to the output.
+    const double twice = 2.0 * static_cast<double>(std::max(s.a, s.b));
+    const FixedMultiplier fa = quantize_multiplier(static_cast<double>(s.a) / twice), fb = quantize_multiplier(static_cast<double>(s.b) / twice),
+                          fo = quantize_multiplier(twice * twice / (16384.0 * static_cast<double>(s.out)));
+    std::vector<int8_t> want;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const int32_t d = multiply_by_quantized_multiplier((x[i] - s.za) * 128, fa) - multiply_by_quantized_multiplier((y[i] - s.zb) * 128, fb);
+      want.push_back(static_cast<int8_t>(std::clamp(multiply_by_quantized_multiplier(d * d, fo) + s.zout, -128, 127)));
+    }
+    check_values(run_on_targets(m, {bytes_of(x), bytes_of(y)}), {256, 256}, want);
+  }
+}
+
 TEST_CASE("logic on bool", "[ops][logical]") {
   const Shape shape = {4};
   const auto x = bytes_of(Flags{0, 0, 1, 1}), y = bytes_of(Flags{0, 1, 0, 1});

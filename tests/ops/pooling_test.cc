@@ -92,6 +92,29 @@ TEST_CASE("integer pooling is exact", "[ops][pooling]") {
     }
 }
 
+TEST_CASE("means of many bytes are exact", "[ops][pooling]") {
+  const auto code = BuiltinOperator::average_pool_2d;
+  for (const int32_t c : {3, 67}) {
+    check_pool<int8_t>({code, {1, 40, 20, c}, 40, 20, 1, 1, 1}, -128, 127, 0, 0.5f, 3);
+    check_pool<uint8_t>({code, {1, 30, 31, c}, 17, 16, 13, 15, 0}, 0, 255, 0, 0.5f, 3);
+    check_pool<int8_t>({code, {1, 17, 17, c}, 1, 257, 4, 4, 0}, -128, 127, 0, 0.5f, 3);
+  }
+  check_pool<int8_t>({code, {1, 260, 260, 2}, 260, 260, 1, 1, 1}, -128, 127, 0, 0.5f, 3);  // more cells than 16 bits count
+  // Sums that reach the ends of 16 bits, and means that are a half.
+  for (const int low : {-128, 127, -127})
+    for (const int32_t cells : {2, 256, 257, 1024}) {
+      std::vector<int8_t> x(static_cast<size_t>(cells) * 3, static_cast<int8_t>(low));
+      for (size_t i = 0; i < x.size() / 2; ++i) x[i] = static_cast<int8_t>(std::min(low + 1, 127));
+      std::vector<int8_t> want;
+      for (size_t c = 0; c < 3; ++c) {
+        double sum = 0;
+        for (size_t i = c; i < x.size(); i += 3) sum += x[i];
+        want.push_back(static_cast<int8_t>(std::round(sum / cells)));
+      }
+      check_values(run_on_targets(pool_model<int8_t>({code, {1, 1, cells, 3}, 1, cells, 1, 1, 1}, 0.5f, 0), {bytes_of(x)}), {1, 1, 1, 3}, want);
+    }
+}
+
 TEST_CASE("pooling lets NaN through means and never past numbers in maxima", "[ops][pooling]") {
   const std::vector<float> x = {1, std::nanf(""), 2, 3};
   check_values<float>(

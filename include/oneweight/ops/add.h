@@ -4,7 +4,7 @@
 // scaled to the output; for products (q1 - z1)(q2 - z2) is scaled once. Sums of bytes are linear forms of the operands,
 // computed from bounds of the reference kernel's roundings; where the bounds round apart it is followed step by step.
 // NaN passes the activation. In place where an operand has the output's shape. A float product of x with the logistic function of x
-// becomes an activation of what computes x, or one function.
+// becomes an activation of what computes x, or one function; a product of bytes with a function of theirs becomes a table.
 #ifndef ONEWEIGHT_OPS_ADD_H
 #define ONEWEIGHT_OPS_ADD_H
 
@@ -72,6 +72,7 @@ using Mul = Sum2<SumKind::mul>;
 #define ONEWEIGHT_OPS_ADD_TARGET
 #endif
 
+#include "oneweight/ops/table-inl.h"
 #include "oneweight/simd/activation-inl.h"
 #include "oneweight/simd/elementwise-inl.h"
 #include "oneweight/simd/quantized_store-inl.h"
@@ -283,15 +284,45 @@ Status prepare_quantized_sum(Preparation& p, SumParams* params, const FusedActiv
   return {};
 }
 
+// The product of bytes x with a function of theirs (`gate`, by a table) is a table again.
+inline Status prepare_product_table(Preparation& p, const Operand& gate, const uint8_t* gates) {
+  const Operand x = p.input(0), out = p.output(0);
+  for (const Operand* t : {&x, &gate, &out}) ONEWEIGHT_RETURN_IF_ERROR(expect_quantized(p, *t));
+  FusedActivation bounds;
+  ONEWEIGHT_RETURN_IF_ERROR(activation_bounds(p, static_cast<Activation>(p.options().get<int8_t>(0, 0)), &bounds));
+  const bool is_signed = out.type == TensorType::int8;
+  const QuantizedRange range = quantized_range(bounds.low, bounds.high, out.scale(), out.zero_point(), is_signed ? -128 : 0, is_signed ? 127 : 255);
+  const FixedMultiplier factor = quantize_multiplier(static_cast<double>(x.scale() * gate.scale() / out.scale()));
+  TableParams* params;
+  ONEWEIGHT_RETURN_IF_ERROR(prepare_unary(p, ONEWEIGHT_KERNEL(p.target(), table_kernel), &params));
+  uint8_t* table = p.derived<uint8_t>(256);
+  if (!table) return p.no_memory();
+  const auto stored = [&](int bits) { return is_signed ? static_cast<int8_t>(bits) : bits; };
+  for (int i = 0; i < 256; ++i) {
+    const int32_t product = (stored(i) - x.zero_point()) * (stored(gates[i]) - gate.zero_point());
+    const int32_t q = multiply_by_quantized_multiplier(product, factor) + out.zero_point();
+    table[i] = static_cast<uint8_t>(std::clamp(q, range.low, range.high));
+  }
+  params->table = table;
+  p.set_table(table);
+  return {};
+}
+
 template <SumKind kKind>
 Status Sum2<kKind>::prepare(Preparation& p) {
   if constexpr (kKind == SumKind::mul) {
-    if (p.output(0).type == TensorType::float32 && p.options().get<int8_t>(0, 0) == 0 && p.absorb_logistic()) {
-      FusedActivation swish;
-      swish.after = FusedActivation::swish;
-      if (p.fuse_activation(swish)) return {};
-      UnaryParams* unary;
-      return prepare_unary(p, ONEWEIGHT_KERNEL(p.target(), swish_float_kernel), &unary);
+    const uint8_t* table = nullptr;
+    if (const bool is_float = p.output(0).type == TensorType::float32; !is_float || p.options().get<int8_t>(0, 0) == 0) {
+      const Operand operands[2] = {p.input(0), p.input(1)};
+      const int vanished = p.absorb_function(&table);
+      if (vanished >= 0 && table) return prepare_product_table(p, operands[vanished], table);
+      if (vanished >= 0) {
+        FusedActivation swish;
+        swish.after = FusedActivation::swish;
+        if (p.fuse_activation(swish)) return {};
+        UnaryParams* unary;
+        return prepare_unary(p, ONEWEIGHT_KERNEL(p.target(), swish_float_kernel), &unary);
+      }
     }
   }
   SumParams* params;

@@ -75,6 +75,7 @@ Status prepare_table(Preparation& p, KernelFn kernel, F f) {
     q = q < low ? low : q > high ? high : q;
     table[i] = static_cast<uint8_t>(static_cast<int>(q));
   }
+  p.set_table(table);
   return {};
 }
 

@@ -57,7 +57,7 @@ void for_each_pool(const ConvGeometry& g, RowRange rows, const T* in, T* out, Pi
 #if ONEWEIGHT_HAS_KERNELS
 // Means of integers, in blocks of channels.
 template <class T>
-void pool_means(const KernelArgs& args) {
+void pool_means_in_blocks(const KernelArgs& args) {
   using Sum = std::conditional_t<sizeof(T) == 1, int32_t, int64_t>;
   constexpr int64_t kBlock = 64;
   const auto& p = args.params<PoolingParams>();
@@ -163,6 +163,66 @@ void pool_maxima(const KernelArgs& args) {
                 });
 }
 
+// Means of bytes: sums of up to 256 cells in 16 bits, quotients by float divisions, whose integer part is exact for counts below 2^16
+// (a fraction is at least 1 / count, the error at most 2^-16).
+template <class T>
+void pool_means(const KernelArgs& args) {
+#if HWY_TARGET == HWY_SCALAR
+  pool_means_in_blocks<T>(args);
+#else
+  const auto& p = args.params<PoolingParams>();
+  const ConvGeometry& g = p.geometry;
+  if (g.kernel_h * g.kernel_w >= (1 << 16)) return pool_means_in_blocks<T>(args);
+  using Wide = std::conditional_t<std::is_signed_v<T>, int16_t, uint16_t>;
+  const hn::ScalableTag<Wide> dw;
+  const hn::Rebind<uint8_t, decltype(dw)> du8;
+  const hn::Rebind<int8_t, decltype(dw)> ds8;
+  const hn::ScalableTag<int16_t> d16;
+  const hn::ScalableTag<int32_t> d32;
+  const hn::ScalableTag<float> df;
+  const auto n = static_cast<int64_t>(hn::Lanes(dw));
+  const int64_t stride = g.in_w * g.in_c;
+  const auto least = hn::Set(d16, static_cast<int16_t>(p.least)), most = hn::Set(d16, static_cast<int16_t>(p.most));
+  for_each_pool(g, args.rows, args.in<T>(0), args.out<T>(0), [&](const T* from, int64_t ny, int64_t nx, T* to) HWY_ATTR {
+    const auto count = static_cast<int32_t>(ny * nx);
+    const auto divisor = hn::Set(df, static_cast<float>(std::max(count, 1)));
+    const auto half = hn::Set(d32, count / 2), zero = hn::Zero(d32);
+    const auto mean = [&](auto sum) HWY_ATTR {
+      const auto up = hn::IfThenElse(hn::Gt(sum, zero), hn::Add(sum, half), hn::Sub(sum, half));
+      return hn::ConvertTo(d32, hn::Div(hn::ConvertTo(df, up), divisor));
+    };
+    for (int64_t c = 0; c < g.in_c; c += n) {
+      const auto left = static_cast<size_t>(std::min(n, g.in_c - c));
+      const auto load = [&](const T* cell) HWY_ATTR {
+        const auto* bytes = reinterpret_cast<const uint8_t*>(cell);
+        const auto v = static_cast<int64_t>(left) == n ? hn::LoadU(du8, bytes) : hn::LoadN(du8, bytes, left);
+        if constexpr (std::is_signed_v<T>) return hn::PromoteTo(dw, hn::BitCast(ds8, v));
+        else return hn::PromoteTo(dw, v);
+      };
+      auto low = zero, high = zero;
+      auto sum = hn::Zero(dw);
+      int cells = 0;
+      const auto widen = [&]() HWY_ATTR {
+        low = hn::Add(low, hn::PromoteLowerTo(d32, sum)), high = hn::Add(high, hn::PromoteUpperTo(d32, sum));
+        sum = hn::Zero(dw), cells = 0;
+      };
+      for (int64_t y = 0; y < ny; ++y) {
+        const T* cell = from + y * stride + c;
+        for (int64_t x = 0; x < nx; ++x, cell += g.in_c) {
+          sum = hn::Add(sum, load(cell));
+          if (++cells == 256) widen();
+        }
+      }
+      widen();
+      auto q = hn::OrderedDemote2To(d16, mean(low), mean(high));
+      q = hn::Min(hn::Max(q, least), most);
+      if constexpr (std::is_signed_v<T>) hn::StoreN(hn::DemoteTo(ds8, q), ds8, to + c, left);
+      else hn::StoreN(hn::DemoteTo(du8, q), du8, to + c, left);
+    }
+  });
+#endif
+}
+
 template <Pooling kKind>
 void pool_floats(const KernelArgs& args) {
   const auto& p = args.params<PoolingParams>();
@@ -244,8 +304,10 @@ Status PoolBy<kKind>::prepare(Preparation& p) {
     if (activation != Activation::none && !(output.scale() > 0))
       return p.invalid("%s has a fused activation but no scale", p.describe(output).c_str());
     const auto use = [&]<class T>(T) {
-      if constexpr (kKind == Pooling::average)
-        kernel = &pool_means<T>;
+      if constexpr (kKind == Pooling::average && sizeof(T) == 1)
+        kernel = ONEWEIGHT_KERNEL(p.target(), pool_means<T>);
+      else if constexpr (kKind == Pooling::average)
+        kernel = &pool_means_in_blocks<T>;
       else
         kernel = ONEWEIGHT_KERNEL(p.target(), pool_maxima<T>);
       const QuantizedRange range = quantized_range(bounds.low, bounds.high, output.scale(), output.zero_point(),

@@ -18,6 +18,9 @@ struct QuantizedArithmeticParams {
   FixedMultiplier factor[2], out_factor;
 };
 
+// The reference kernel scales the operands of a squared difference up by so many bits.
+inline constexpr int kSquaredDifferenceShift = 7;
+
 struct QuantizedDiv {
   static bool accepts(const NodeTypes& t) {
     return t.input_count == 2 && t.inputs[0] == t.inputs[1] && t.out(0, t.inputs[0]) &&
@@ -93,35 +96,77 @@ ONEWEIGHT_INLINE Status QuantizedDiv::prepare(Preparation& p) {
          : p.input(0).type == TensorType::uint8 ? prepare_quantized_div<uint8_t>(p)
                                                 : prepare_quantized_div<int16_t>(p);
 }
-
-inline constexpr int kSquaredDifferenceShift = 7;
-inline void quantized_squared_difference_kernel(const KernelArgs& args) {
-  const auto& p = args.params<QuantizedArithmeticParams>();
-  const int8_t *a = args.in<int8_t>(0), *b = args.in<int8_t>(1);
-  for_each_run(p.broadcast, p.elements.begin(args.rows), p.elements.end(args.rows), [&](int64_t o, const int64_t* at, int64_t count, const int64_t* step) {
-    for (int64_t i = 0; i < count; ++i) {
-      const int32_t x = multiply_by_quantized_multiplier((a[at[0] + i * step[0]] - p.zero_point[0]) * (1 << kSquaredDifferenceShift), p.factor[0]);
-      const int32_t y = multiply_by_quantized_multiplier((b[at[1] + i * step[1]] - p.zero_point[1]) * (1 << kSquaredDifferenceShift), p.factor[1]);
-      const int32_t difference = x - y;
-      const int32_t q = multiply_by_quantized_multiplier(difference * difference, p.out_factor) + p.out_zero_point;
-      args.out<int8_t>(0)[o + i] = static_cast<int8_t>(q < p.low ? p.low : q > p.high ? p.high : q);
-    }
-  });
-}
-
-ONEWEIGHT_INLINE Status QuantizedSquaredDifference::prepare(Preparation& p) {
-  QuantizedArithmeticParams* params;
-  ONEWEIGHT_RETURN_IF_ERROR(prepare_quantized_arithmetic<int8_t>(p, FusedActivation(), &params));
-  const double twice = 2.0 * static_cast<double>(std::max(p.input(0).scale(), p.input(1).scale()));
-  for (int i = 0; i < 2; ++i) params->factor[i] = quantize_multiplier(static_cast<double>(p.input(i).scale()) / twice);
-  params->out_factor =
-      quantize_multiplier(twice * twice / (static_cast<double>(1 << (2 * kSquaredDifferenceShift)) * static_cast<double>(p.output(0).scale())));
-  p.set_kernel(&quantized_squared_difference_kernel, params->elements.rows);
-  return {};
-}
 #endif
 
 }  // namespace ONEWEIGHT_ABI
 }  // namespace oneweight
 
 #endif  // ONEWEIGHT_OPS_QUANTIZED_ARITHMETIC_H
+
+#if ONEWEIGHT_HAS_KERNELS
+#if defined(ONEWEIGHT_OPS_QUANTIZED_ARITHMETIC_TARGET) == defined(HWY_TARGET_TOGGLE)
+#ifdef ONEWEIGHT_OPS_QUANTIZED_ARITHMETIC_TARGET
+#undef ONEWEIGHT_OPS_QUANTIZED_ARITHMETIC_TARGET
+#else
+#define ONEWEIGHT_OPS_QUANTIZED_ARITHMETIC_TARGET
+#endif
+
+#include "oneweight/simd/quantized_store-inl.h"
+#include "oneweight/simd/targets.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace oneweight {
+inline namespace ONEWEIGHT_ABI {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+inline void quantized_squared_difference_kernel(const KernelArgs& args) {
+  const QuantizedArithmeticParams p = args.params<QuantizedArithmeticParams>();  // a copy: stored bytes do not change it
+  const int8_t *a = args.in<int8_t>(0), *b = args.in<int8_t>(1);
+  int8_t* const out = args.out<int8_t>(0);
+  const Int32Tag d;
+  const hn::Rebind<int8_t, Int32Tag> d8;
+  const auto n = static_cast<int64_t>(hn::Lanes(d));
+  const auto zero = hn::Set(d, p.out_zero_point), low = hn::Set(d, p.low), high = hn::Set(d, p.high);
+  const auto operand = [&](const int8_t* from, int64_t step, int k, size_t some) HWY_ATTR {
+    const auto v = step == 0 ? hn::Set(d, *from) : hn::PromoteTo(d, static_cast<int64_t>(some) == n ? hn::LoadU(d8, from) : hn::LoadN(d8, from, some));
+    return requantize(d, hn::ShiftLeft<kSquaredDifferenceShift>(hn::Sub(v, hn::Set(d, p.zero_point[k]))), p.factor[k]);
+  };
+  for_each_run(p.broadcast, p.elements.begin(args.rows), p.elements.end(args.rows),
+               [&](int64_t o, const int64_t* at, int64_t count, const int64_t* step) HWY_ATTR {
+                 for (int64_t i = 0; i < count; i += n) {
+                   const auto some = static_cast<size_t>(std::min(n, count - i));
+                   const auto difference = hn::Sub(operand(a + at[0] + i * step[0], step[0], 0, some), operand(b + at[1] + i * step[1], step[1], 1, some));
+                   const auto q = hn::Add(requantize(d, hn::Mul(difference, difference), p.out_factor), zero);
+                   const auto bytes = hn::DemoteTo(d8, hn::Min(hn::Max(q, low), high));
+                   if (static_cast<int64_t>(some) == n) hn::StoreU(bytes, d8, out + o + i);
+                   else hn::StoreN(bytes, d8, out + o + i, some);
+                 }
+               });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ONEWEIGHT_ABI
+}  // namespace oneweight
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace oneweight {
+inline namespace ONEWEIGHT_ABI {
+
+inline Status QuantizedSquaredDifference::prepare(Preparation& p) {
+  QuantizedArithmeticParams* params;
+  ONEWEIGHT_RETURN_IF_ERROR(prepare_quantized_arithmetic<int8_t>(p, FusedActivation(), &params));
+  const double twice = 2.0 * static_cast<double>(std::max(p.input(0).scale(), p.input(1).scale()));
+  for (int i = 0; i < 2; ++i) params->factor[i] = quantize_multiplier(static_cast<double>(p.input(i).scale()) / twice);
+  params->out_factor =
+      quantize_multiplier(twice * twice / (static_cast<double>(1 << (2 * kSquaredDifferenceShift)) * static_cast<double>(p.output(0).scale())));
+  p.set_kernel(ONEWEIGHT_KERNEL(p.target(), quantized_squared_difference_kernel), params->elements.rows);
+  return {};
+}
+
+}  // namespace ONEWEIGHT_ABI
+}  // namespace oneweight
+#endif  // HWY_ONCE
+#endif  // per target
+#endif  // ONEWEIGHT_HAS_KERNELS

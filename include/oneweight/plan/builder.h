@@ -460,21 +460,21 @@ class PlanBuilder {
     return true;
   }
 
-  bool absorb_logistic(Preparation& consumer) {
-    if (!options_.fuse || consumer.input_ids_.size() != 2) return false;
+  int absorb_function(Preparation& consumer, const uint8_t** table) {
+    if (!options_.fuse || consumer.input_ids_.size() != 2) return -1;
     for (int i = 0; i < 2; ++i) {
       const int gate = consumer.input_ids_[i], x = consumer.input_ids_[1 - i];
       Node* node = gate < 0 ? nullptr : producer_of(gate);
-      if (!node || !node->preparation.is_logistic_ || info_[gate].uses != 1 || node->inputs[0] != x) continue;
-      node->live = false;
-      info_[gate].computed = false;
+      if (!node || info_[gate].uses != 1 || node->inputs[0] != x) continue;
+      if (*table = node->preparation.table_; !*table && !node->preparation.is_logistic_) continue;
+      node->live = info_[gate].computed = false;
       --info_[x].uses;
       consumer.input_ids_ = {x};
       consumer.inputs_.resize(1);
       consumer.inputs_[0] = operand(x);
-      return true;
+      return i;
     }
-    return false;
+    return -1;
   }
 
   bool fuse_activation(Preparation& consumer, const FusedActivation& wanted) {
@@ -791,7 +791,7 @@ inline Status Preparation::subgraph(int index, std::span<const Operand* const> i
 inline bool Preparation::absorb_padding_impl(SpatialPadding* padding) { return builder_->absorb_padding(*this, padding); }
 inline bool Preparation::is_unsized_impl(int i) const { return input_ids_[i] >= 0 && builder_->info_[input_ids_[i]].unsized; }
 inline bool Preparation::absorb_unsized_impl(int i, int* first) { return builder_->absorb_unsized(*this, i, first); }
-inline bool Preparation::absorb_logistic_impl() { return builder_->absorb_logistic(*this); }
+inline int Preparation::absorb_function_impl(const uint8_t** table) { return builder_->absorb_function(*this, table); }
 inline bool Preparation::fuse_activation_impl(const FusedActivation& wanted) { return builder_->fuse_activation(*this, wanted); }
 
 }  // namespace v1

@@ -252,9 +252,12 @@ class Preparation {
 
   // Output 0 is the logistic function of input 0, in float.
   void set_logistic() { is_logistic_ = true; }
-  // If one of two inputs is the logistic function of the other, and nobody else reads it, makes that other the only input of
-  // this node. Call before anything else that looks at the inputs.
-  bool absorb_logistic() { return absorb_logistic_impl(); }
+  // Output 0 is a function of input 0, bytes both: table[bits of the input]. The table is derived().
+  void set_table(const uint8_t* table) { table_ = table; }
+  // If one of two inputs is such a function of the other, and nobody else reads it, makes that other the only input of this node.
+  // The number of the input that vanished, or -1; *table: null for the logistic function in float. Call before anything else that
+  // looks at the inputs.
+  int absorb_function(const uint8_t** table) { return absorb_function_impl(table); }
 
   template <class T>
   static T load(const std::byte* data, int64_t index) {
@@ -271,7 +274,7 @@ class Preparation {
   explicit Preparation(PlanBuilder* builder) : builder_(builder) {}
   bool absorb_padding_impl(SpatialPadding* padding);
   bool fuse_activation_impl(const FusedActivation& wanted);
-  bool absorb_logistic_impl();
+  int absorb_function_impl(const uint8_t** table);
   bool is_unsized_impl(int i) const;
   bool absorb_unsized_impl(int i, int* first);
   std::string where() const {
@@ -301,6 +304,7 @@ class Preparation {
   bool foldable_ = true;
   bool is_padding_ = false;
   bool is_logistic_ = false;
+  const uint8_t* table_ = nullptr;
   bool fused_away_ = false;
   bool unsized_ = false;
   SpatialPadding padding_;

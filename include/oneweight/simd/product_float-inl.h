@@ -16,8 +16,8 @@
 
 #include "oneweight/simd/activation-inl.h"
 #include "oneweight/simd/pack-inl.h"
+#include "oneweight/simd/prefetch.h"
 #include "oneweight/simd/product.h"
-#include "hwy/cache_control.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace oneweight {
@@ -33,8 +33,6 @@ inline constexpr int kTileRows = 12;
 #else
 inline constexpr int kTileRows = 6;
 #endif
-// Bytes of weights that are used for many rows before others are read: about half of a second-level cache.
-inline constexpr int64_t kCacheBytes = 256 * 1024;
 // Elements between gathered rows, which often have a power of two: all of a tile would lie in the same few sets of the cache.
 inline constexpr int64_t kPatchPad = 16;
 // Whether the rows of a tile, `stride` floats apart, share sets of the first-level cache, so that they should be copied.
@@ -402,15 +400,6 @@ void product_panels(const Source& source, int64_t begin, int64_t end, const W* w
 }
 
 // ---- Dot products
-
-// Fetches a line into the second-level cache. Any address: nothing is read.
-HWY_INLINE void prefetch_later(const void* p) {
-#if HWY_COMPILER_GCC || HWY_COMPILER_CLANG
-  __builtin_prefetch(p, 0, 2);
-#else
-  hwy::Prefetch(p);
-#endif
-}
 
 // What one call of dot_rows works on.
 struct DotArgs {

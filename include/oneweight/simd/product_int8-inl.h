@@ -16,6 +16,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "oneweight/simd/prefetch.h"
 #include "oneweight/simd/product_int8.h"
 #include "oneweight/simd/quantized_store-inl.h"
 
@@ -296,8 +297,9 @@ HWY_INLINE void store_lane_sums(D d, V a, V b, V c, V e, int32_t* to) {
 }
 
 // sums[r * kDotChannels + n] for kRows rows of activations (a, a_stride terms apart) and 4 * kQuads channels. `last`: the
-// first channel that repeats (channels behind it are computed from it and ignored).
-template <int kRows, int kQuads, bool kFlips>
+// first channel that repeats (channels behind it are computed from it and ignored). kFetches: also fetches the weights of the next
+// channels into the cache.
+template <int kRows, int kQuads, bool kFlips, bool kFetches>
 HWY_NOINLINE void byte_dots(const TileTerm* HWY_RESTRICT a, int64_t a_stride, const uint8_t* w, int64_t w_stride, int64_t last,
                             int64_t terms, uint8_t flip, int32_t* sums) {
 #if HWY_TARGET == HWY_SCALAR
@@ -330,6 +332,7 @@ HWY_NOINLINE void byte_dots(const TileTerm* HWY_RESTRICT a, int64_t a_stride, co
 #define ONEWEIGHT_DOT_STEP(n)                                                        \
   if constexpr (n < 4 * kQuads) {                                                    \
     const V b = load(w##n);                                                          \
+    if constexpr (kFetches) prefetch_later(w##n + k + 4 * kQuads * w_stride);        \
     s##n##_0 = add_products(d, a0, b, s##n##_0);                                     \
     if constexpr (kRows > 1) s##n##_1 = add_products(d, a1, b, s##n##_1);            \
     if constexpr (kRows > 2) s##n##_2 = add_products(d, a2, b, s##n##_2);            \
@@ -370,12 +373,15 @@ HWY_NOINLINE void byte_dots(const TileTerm* HWY_RESTRICT a, int64_t a_stride, co
 
 template <int kRows>
 inline void byte_dot_rows(const TileTerm* a, int64_t a_stride, const uint8_t* w, int64_t w_stride, int64_t channels, int64_t terms,
-                          uint8_t flip, int32_t* sums) {
+                          uint8_t flip, bool streams, int32_t* sums) {
   constexpr int kQuads = kRows == 1 || (kRows == 2 && kByteTileRows > 6) ? 2 : 1;
-  for (int64_t n = 0; n < channels; n += 4 * kQuads) {
-    if (flip) byte_dots<kRows, kQuads, true>(a, a_stride, w + n * w_stride, w_stride, channels - 1 - n, terms, flip, sums + n);
-    else byte_dots<kRows, kQuads, false>(a, a_stride, w + n * w_stride, w_stride, channels - 1 - n, terms, flip, sums + n);
-  }
+  const auto run = [&](auto dots) {
+    for (int64_t n = 0; n < channels; n += 4 * kQuads)
+      dots(a, a_stride, w + n * w_stride, w_stride, channels - 1 - n, terms, flip, sums + n);
+  };
+  constexpr bool kFetches = kRows == 1;
+  if (flip) streams ? run(byte_dots<kRows, kQuads, true, kFetches>) : run(byte_dots<kRows, kQuads, true, false>);
+  else streams ? run(byte_dots<kRows, kQuads, false, kFetches>) : run(byte_dots<kRows, kQuads, false, false>);
 }
 
 // ---- Weights
@@ -467,6 +473,8 @@ void product_bytes(const Source& source, int64_t rows_in_all, int64_t begin, int
     TileTerm* const a = reinterpret_cast<TileTerm*>(sums + kByteDotRows * kDotChannels);
     const int64_t row_terms = dot_row_terms(terms), step = dot_step(), rest = terms % step;
     uint8_t* const unpacked = reinterpret_cast<uint8_t*>(a + kByteDotRows * row_terms);
+    // Weights that do not stay in the second-level cache from run to run.
+    const bool streams = w.bits == 8 && channels * terms > kCacheBytes;
     for (int64_t m = begin; m < end;) {
       const int rows = static_cast<int>(std::min<int64_t>(kByteDotRows, end - m));
       source.gather_rows(m, rows, a, row_terms);
@@ -486,10 +494,10 @@ void product_bytes(const Source& source, int64_t rows_in_all, int64_t begin, int
         for (int64_t part = 0; part < count; part += 8) {
           const int64_t some = w.bits == 8 ? count : std::min<int64_t>(8, count - part);
           const uint8_t* from = weight_rows(w, n + part, some, unpacked, &stride);
-          if (rows == 1) byte_dot_rows<1>(a, row_terms, from, stride, some, terms, w.flip, sums + part);
-          if (rows == 2) byte_dot_rows<2>(a, row_terms, from, stride, some, terms, w.flip, sums + part);
-          if (rows == 3) byte_dot_rows<3>(a, row_terms, from, stride, some, terms, w.flip, sums + part);
-          if (rows == 4) byte_dot_rows<4>(a, row_terms, from, stride, some, terms, w.flip, sums + part);
+          if (rows == 1) byte_dot_rows<1>(a, row_terms, from, stride, some, terms, w.flip, streams, sums + part);
+          if (rows == 2) byte_dot_rows<2>(a, row_terms, from, stride, some, terms, w.flip, streams, sums + part);
+          if (rows == 3) byte_dot_rows<3>(a, row_terms, from, stride, some, terms, w.flip, streams, sums + part);
+          if (rows == 4) byte_dot_rows<4>(a, row_terms, from, stride, some, terms, w.flip, streams, sums + part);
           if (w.bits == 8) break;
         }
         const Int32Tag d;

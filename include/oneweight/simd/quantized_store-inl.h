@@ -201,19 +201,25 @@ struct FloatStore {
     const hn::RebindToFloat<Int32Tag> df;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
     const auto least = hn::Set(df, low), most = hn::Set(df, high);
+    const int64_t first = m / rows_per_scale, next = (first + 1) * rows_per_scale - m;  // rows before the next scale
     for (int64_t i = 0; i < count; i += lanes) {
       const size_t some = static_cast<size_t>(std::min(lanes, count - i));
       const auto scale = hn::LoadU(df, channel_scales + n + i);
       const auto weight_sum = hn::LoadU(d, weight_sums + n + i);
       const auto add = bias ? hn::LoadN(df, bias + n + i, some) : hn::Zero(df);
-      for (int r = 0; r < rows; ++r) {
-        const int64_t of = (m + r) / rows_per_scale;
-        const auto x = hn::Sub(hn::LoadU(d, sums + r * sums_stride + i), hn::Mul(weight_sum, hn::Set(d, row_zeros[of])));
-        auto y = hn::Mul(hn::ConvertTo(df, x), hn::Mul(scale, hn::Set(df, row_scales[of])));
-        y = hn::Add(y, add);
-        y = hn::IfThenElse(hn::Lt(y, least), least, y);
-        y = hn::IfThenElse(hn::Gt(y, most), most, y);
-        hn::StoreN(y, df, out + (m + r) * stride + n + i, some);
+      int64_t of = first, end = next;
+      for (int r = 0; r < rows; ++of, end += rows_per_scale) {
+        const auto less = hn::Mul(weight_sum, hn::Set(d, row_zeros[of]));
+        const auto factor = hn::Mul(scale, hn::Set(df, row_scales[of]));
+        for (; r < rows && r < end; ++r) {
+          const auto x = hn::Sub(hn::LoadU(d, sums + r * sums_stride + i), less);
+          auto y = hn::Add(hn::Mul(hn::ConvertTo(df, x), factor), add);
+          y = hn::IfThenElse(hn::Lt(y, least), least, y);
+          y = hn::IfThenElse(hn::Gt(y, most), most, y);
+          float* const to = out + (m + r) * stride + n + i;
+          if (static_cast<int64_t>(some) == lanes) hn::StoreU(y, df, to);
+          else hn::StoreN(y, df, to, some);
+        }
       }
     }
   }
