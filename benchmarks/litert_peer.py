@@ -1,11 +1,14 @@
 """LiteRT (PyPI: ai-edge-litert) as the peer: what the benchmarks need of it, each call in a process of its own.
 
     python litert_peer.py contexts MODEL N [--no-delegate]   memory after each of N interpreters, as JSON
-    python litert_peer.py serve MODEL [SHAPES] [--no-delegate]   (SHAPES of the inputs, as JSON) times rounds on request: one line "RUNS" in, JSON out
+    python litert_peer.py serve MODEL FOLDER [SHAPES] [--no-delegate]   times rounds on request: one line in, one line of JSON out.
+        "RUNS": times in ms; "compare": how the answers in FOLDER (out_0.npy, ...) differ from the first ones here.
+        Inputs are those of the case beside MODEL (in_0.npy, ...) or random; they are left in FOLDER. SHAPES: of the inputs, as JSON.
 """
 
 import json
 import os
+import pathlib
 import sys
 import time
 
@@ -34,14 +37,17 @@ def open_interpreter(path, delegate, shapes=None):
     return interpreter
 
 
-def fill(interpreter, seed=0):
-    """The same inputs as `oneweight benchmark` and `memory` use are not needed: only time and memory count."""
+def fill(interpreter, seed=0, case=None, folder=None):
+    """Inputs from the files of a case where they fit, else random; written to `folder` as in_0.npy, in_1.npy, ..."""
     import numpy as np
 
     rng = np.random.default_rng(seed)
-    for detail in interpreter.get_input_details():
+    for i, detail in enumerate(interpreter.get_input_details()):
         dtype = detail["dtype"]
-        if np.issubdtype(dtype, np.floating):
+        given = np.load(case / f"in_{i}.npy") if case and (case / f"in_{i}.npy").exists() else None
+        if given is not None and given.dtype == dtype and list(given.shape) == list(detail["shape"]):
+            value = given
+        elif np.issubdtype(dtype, np.floating):
             value = rng.uniform(-1, 1, detail["shape"]).astype(dtype)
         elif dtype == np.bool_:
             value = np.zeros(detail["shape"], dtype)
@@ -51,6 +57,49 @@ def fill(interpreter, seed=0):
         else:
             value = np.zeros(detail["shape"], dtype)
         interpreter.set_tensor(detail["index"], value)
+        if folder:
+            np.save(folder / f"in_{i}.npy", value)
+
+
+def difference(ours, theirs):
+    """The largest distance: of floats as a share of the largest value, of integers in steps."""
+    import numpy as np
+
+    if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
+        return {"wrong": f"{ours.dtype}{list(ours.shape)} is not {theirs.dtype}{list(theirs.shape)}"}
+    if ours.size == 0:
+        return {"share": 0.0}
+    if np.issubdtype(ours.dtype, np.floating):
+        if (np.isnan(ours) != np.isnan(theirs)).any():
+            return {"wrong": "NaN at other places"}
+        largest = float(np.nanmax(np.abs(theirs), initial=0))
+        return {"share": float(np.nanmax(np.abs(ours.astype(float) - theirs), initial=0)) / largest if largest > 0 else float(np.abs(ours).max())}
+    return {"steps": int(np.abs(ours.astype(np.int64) - theirs.astype(np.int64)).max())}
+
+
+def multiply_adds(interpreter):
+    """Of one invocation, in the operators that have most of them."""
+    shapes = {d["index"]: [int(x) for x in d["shape"]] for d in interpreter.get_tensor_details()}
+    total = 0
+    for op in interpreter._get_ops_details():
+        name, inputs = op["op_name"], [int(i) for i in op["inputs"]]
+        if name not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV") or any(i not in shapes for i in inputs[:2]):
+            continue
+        weights, out = shapes[inputs[1]], 1
+        for extent in shapes[int(op["outputs"][0])]:
+            out *= extent
+        if name == "CONV_2D":
+            total += out * weights[1] * weights[2] * weights[3]
+        elif name == "DEPTHWISE_CONV_2D":
+            total += out * weights[1] * weights[2]
+        elif name == "FULLY_CONNECTED":
+            total += out * weights[-1]
+        else:
+            pixels = 1
+            for extent in shapes[inputs[2]]:
+                pixels *= extent
+            total += pixels * weights[0] * weights[1] * weights[2]
+    return total
 
 
 def delegated_nodes(interpreter):
@@ -103,17 +152,26 @@ def contexts(path, count, delegate):
                       "contexts": rows, "delegated": taken, "not_delegated": left}))
 
 
-def serve(path, delegate, shapes):
+def serve(path, delegate, folder, shapes):
+    import ai_edge_litert.interpreter  # noqa: F401  (loading its libraries is not opening a model)
+    import numpy as np
+
     started = time.perf_counter()
     interpreter = open_interpreter(path, delegate, shapes)
     opened = time.perf_counter()
-    fill(interpreter)
+    fill(interpreter, case=pathlib.Path(path).parent, folder=folder)
+    filled = time.perf_counter()
     interpreter.invoke()
     first = time.perf_counter()
+    answers = [interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()]
     taken, left = delegated_nodes(interpreter)
-    print(json.dumps({"open_ms": (opened - started) * 1e3, "cold_ms": (first - started) * 1e3, "delegated": taken,
-                      "not_delegated": left}), flush=True)
+    print(json.dumps({"open_ms": (opened - started) * 1e3, "cold_ms": (first - filled + opened - started) * 1e3, "delegated": taken,
+                      "not_delegated": left, "multiply_adds": multiply_adds(interpreter)}), flush=True)
     for line in sys.stdin:
+        if line.strip() == "compare":
+            files = [folder / f"out_{i}.npy" for i in range(len(answers))]
+            print(json.dumps([difference(np.load(f), a) if f.exists() else {"wrong": f"no {f.name}"} for f, a in zip(files, answers)]), flush=True)
+            continue
         times = []
         for _ in range(int(line)):
             start = time.perf_counter()
@@ -127,8 +185,8 @@ def main():
     args = [a for a in sys.argv[1:] if not a.startswith("--")]
     if len(args) == 3 and args[0] == "contexts":
         contexts(args[1], int(args[2]), delegate)
-    elif len(args) in (2, 3) and args[0] == "serve":
-        serve(args[1], delegate, json.loads(args[2]) if len(args) == 3 else None)
+    elif len(args) in (3, 4) and args[0] == "serve":
+        serve(args[1], delegate, pathlib.Path(args[2]), json.loads(args[3]) if len(args) == 4 else None)
     else:
         sys.exit(__doc__)
 

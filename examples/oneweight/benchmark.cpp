@@ -62,10 +62,10 @@ oneweight::Expected<Clock::duration> read_cadence(const std::string& text) {
 
 // One run after another begins `cadence` later; a run that is due while another lasts begins behind it.
 oneweight::Status measure_cadence(const Planned& planned, const oneweight::RunOptions& options, int runs, Clock::duration cadence,
-                                  Progress* progress, std::vector<double>* ms) {
+                                  const std::vector<std::string>& inputs, Progress* progress, std::vector<double>* ms) {
   auto context = oneweight::ExecutionContext::create(planned.plan);
   if (!context.ok()) return context.status();
-  fill_inputs(*context);
+  ONEWEIGHT_RETURN_IF_ERROR(set_inputs(*context, inputs));
   context->prefault();
   ms->reserve(static_cast<size_t>(runs));
   Clock::time_point due = Clock::now();
@@ -86,7 +86,8 @@ int benchmark_cadence(const BenchmarkArguments& arguments, const Planned& planne
   {
     Progress progress("benchmark");
     const int runs = arguments.runs > 0 ? arguments.runs : 500;
-    if (oneweight::Status status = measure_cadence(planned, options, runs, *cadence, &progress, &times); !status.ok()) return report(status);
+    const oneweight::Status status = measure_cadence(planned, options, runs, *cadence, arguments.inputs, &progress, &times);
+    if (!status.ok()) return report(status);
   }
   const double first = times.front();
   std::sort(times.begin(), times.end());
@@ -151,7 +152,7 @@ int benchmark(const BenchmarkArguments& arguments) {
   for (int i = 0; i < arguments.contexts; ++i) {
     auto context = oneweight::ExecutionContext::create(planned->plan);
     if (!context.ok()) return report(context.status());
-    fill_inputs(*context);
+    if (oneweight::Status status = set_inputs(*context, arguments.inputs); !status.ok()) return report(status);
     if (oneweight::Status status = context->run(); !status.ok()) return report(status);
     if (i == 0) cold_ms = milliseconds(Clock::now() - start);
     contexts.push_back(std::move(*context));

@@ -39,6 +39,7 @@ int verify(const VerifyArguments& arguments);
 
 struct BenchmarkArguments {
   ModelArguments model;
+  std::vector<std::string> inputs;  // as in RunArguments
   int runs = 0;  // 0: for about a second
   int threads = 1, contexts = 1;
   std::string cadence;  // "10ms": a run begins that often; empty: one behind the other

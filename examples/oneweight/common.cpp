@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 namespace program {
 
@@ -149,6 +150,32 @@ oneweight::Expected<Array> get_output(const oneweight::ExecutionContext& context
     array.data[i] = static_cast<std::byte>(value);
   }
   return array;
+}
+
+oneweight::Status set_inputs(oneweight::ExecutionContext& context, const std::vector<std::string>& files) {
+  const int count = static_cast<int>(context.plan()->inputs().size());
+  if (files.empty()) {
+    fill_inputs(context);
+    return {};
+  }
+  std::vector<bool> set(static_cast<size_t>(count));
+  int next = 0;
+  for (const std::string& text : files) {
+    // "NAME=FILE", unless the whole text is a file.
+    const size_t equals = std::filesystem::exists(text) ? text.npos : text.find('=');
+    const std::string name = equals == text.npos ? "" : text.substr(0, equals);
+    const int number = equals == text.npos ? next++ : context.plan()->find_input(name);
+    if (number < 0) return make_error(ErrorCode::not_found, "no input '%s'", name.c_str());
+    if (number >= count) return make_error(ErrorCode::invalid_argument, "more files than the %d inputs of the model", count);
+    auto array = read_npy(equals == text.npos ? text : text.substr(equals + 1));
+    if (!array.ok()) return array.status();
+    ONEWEIGHT_RETURN_IF_ERROR(set_input(context, number, *array));
+    set[static_cast<size_t>(number)] = true;
+  }
+  for (int i = 0; i < count; ++i)
+    if (!set[static_cast<size_t>(i)])
+      return make_error(ErrorCode::invalid_argument, "no file for input %d '%s'", i, std::string(context.input_tensor(i).name).c_str());
+  return {};
 }
 
 std::string megabytes(double bytes) {

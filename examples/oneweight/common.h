@@ -41,6 +41,8 @@ void fill_inputs(oneweight::ExecutionContext& context);
 
 // The array's bytes become those of the tensor (packed, where the type has less than a byte).
 oneweight::Status set_input(oneweight::ExecutionContext& context, int number, const Array& array);
+// From npy files: "FILE.npy" in the order of the inputs, or "NAME=FILE.npy"; without any, fill_inputs().
+oneweight::Status set_inputs(oneweight::ExecutionContext& context, const std::vector<std::string>& files);
 oneweight::Expected<Array> get_output(const oneweight::ExecutionContext& context, int number);
 
 std::string megabytes(double bytes);  // "12.3 MiB"

@@ -60,6 +60,8 @@ int main(int count, char** values) {
   program::BenchmarkArguments benchmark;
   command = app.add_subcommand("benchmark", "Latency: one context on one thread unless told otherwise");
   add_model(command, &benchmark.model);
+  command->add_option("-i,--input", benchmark.inputs, "FILE.npy in the order of the inputs, or NAME=FILE.npy; default: pseudo-random inputs")
+      ->allow_extra_args(false);
   command->add_option("--runs", benchmark.runs, "Runs to measure; default: for about a second")->check(CLI::PositiveNumber);
   CLI::Option* threads = command->add_option("--threads", benchmark.threads, "Threads inside a run");
   threads->check(CLI::Range(1, 64))->capture_default_str();

@@ -18,32 +18,6 @@ using oneweight::make_error;
 
 namespace {
 
-oneweight::Status set_inputs(const std::vector<std::string>& files, oneweight::ExecutionContext& context) {
-  const int count = static_cast<int>(context.plan()->inputs().size());
-  if (files.empty()) {
-    fill_inputs(context);
-    return {};
-  }
-  std::vector<bool> set(static_cast<size_t>(count));
-  int next = 0;
-  for (const std::string& text : files) {
-    // "NAME=FILE", unless the whole text is a file.
-    const size_t equals = std::filesystem::exists(text) ? text.npos : text.find('=');
-    const std::string name = equals == text.npos ? "" : text.substr(0, equals);
-    const int number = equals == text.npos ? next++ : context.plan()->find_input(name);
-    if (number < 0) return make_error(ErrorCode::not_found, "no input '%s'", name.c_str());
-    if (number >= count) return make_error(ErrorCode::invalid_argument, "more files than the %d inputs of the model", count);
-    auto array = read_npy(equals == text.npos ? text : text.substr(equals + 1));
-    if (!array.ok()) return array.status();
-    ONEWEIGHT_RETURN_IF_ERROR(set_input(context, number, *array));
-    set[static_cast<size_t>(number)] = true;
-  }
-  for (int i = 0; i < count; ++i)
-    if (!set[static_cast<size_t>(i)])
-      return make_error(ErrorCode::invalid_argument, "no file for input %d '%s'", i, std::string(context.input_tensor(i).name).c_str());
-  return {};
-}
-
 // Range and mean in real numbers, then the largest elements.
 void print_summary(const std::string& title, const Array& array, const oneweight::Quantization& quantization, int top) {
   const int64_t n = array.elements();
@@ -162,7 +136,7 @@ int run(const RunArguments& arguments) {
     if (!opened.ok()) return report(opened.status());
     picture = std::move(*opened);
     if (oneweight::Status status = picture->fill(*context); !status.ok()) return report(status);
-  } else if (oneweight::Status status = set_inputs(arguments.inputs, *context); !status.ok()) {
+  } else if (oneweight::Status status = set_inputs(*context, arguments.inputs); !status.ok()) {
     return report(status);
   }
   const Clock::time_point start = Clock::now();
