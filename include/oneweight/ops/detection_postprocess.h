@@ -58,7 +58,7 @@ struct Candidate {
   float score;
   int32_t box;
   int32_t label;  // class without the background
-  int32_t rank;   // order among equal scores; -1 = suppressed
+  int32_t rank;   // order among equal scores
 };
 inline bool better(const Candidate& a, const Candidate& b) {
   return a.score != b.score ? a.score > b.score : a.rank < b.rank;
@@ -85,13 +85,26 @@ inline int64_t suppress(const Box* boxes, Candidate* all, int64_t count, int64_t
   std::sort(all, all + count, better);
   int64_t kept = 0;
   for (int64_t i = 0; i < count && kept < most; ++i) {
-    if (all[i].rank < 0) continue;
-    const Candidate best = all[i];
-    for (int64_t k = i + 1; k < count; ++k)
-      if (all[k].rank >= 0 && overlap(boxes[best.box], boxes[all[k].box]) > threshold) all[k].rank = -1;
-    all[kept++] = best;
+    const Candidate next = all[i];
+    const auto hides = [&](const Candidate& better) { return overlap(boxes[better.box], boxes[next.box]) > threshold; };
+    if (std::none_of(all, all + kept, hides)) all[kept++] = next;
   }
   return kept;
+}
+
+// The largest of `count` values from `first` on; NaN is passed over unless it is the first.
+inline float largest(const DetectionSource& source, const std::byte* data, int64_t first, int64_t count) {
+  if (source.type == TensorType::float32 || !(source.scale > 0)) {
+    float best = read(source, data, first);
+    for (int64_t i = first + 1; i < first + count; ++i) best = std::max(best, read(source, data, i));
+    return best;
+  }
+  const uint8_t* const bytes = reinterpret_cast<const uint8_t*>(data);
+  const uint8_t flip = source.type == TensorType::int8 ? 0x80 : 0;  // bytes in the order of what they stand for
+  uint8_t best = 0;
+  for (int64_t i = first; i < first + count; ++i) best = std::max(best, static_cast<uint8_t>(bytes[i] ^ flip));
+  const auto stored = static_cast<std::byte>(best ^ flip);
+  return read(source, &stored, 0);
 }
 
 inline bool decode_boxes(const DetectionPostProcessParams& p, const KernelArgs& args, Box* boxes) {
@@ -159,8 +172,7 @@ inline void kernel(const KernelArgs& args) {
 
   int64_t count = 0;
   for (int64_t i = 0; i < p.boxes; ++i) {
-    float best = score(i, 0);
-    for (int64_t label = 1; label < p.classes; ++label) best = std::max(best, score(i, label));
+    const float best = largest(p.sources[1], scores, i * p.score_values + background, p.classes);
     if (best >= p.score_threshold) candidates[count++] = {best, static_cast<int32_t>(i), 0, static_cast<int32_t>(i)};
   }
   count = suppress(boxes, candidates, count, p.max_detections, p.overlap_threshold);
