@@ -15,6 +15,7 @@
 #include <type_traits>
 
 #include "oneweight/simd/activation-inl.h"
+#include "oneweight/simd/keep-inl.h"
 #include "oneweight/simd/pack-inl.h"
 #include "oneweight/simd/prefetch.h"
 #include "oneweight/simd/product.h"
@@ -410,18 +411,6 @@ struct DotArgs {
   float* out;
   int64_t out_stride;
 };
-
-// Keeps g++ from reading a vector from memory again at each use.
-template <class V>
-HWY_INLINE void keep_in_register([[maybe_unused]] V& v) {
-#if HWY_COMPILER_GCC_ACTUAL && HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
-#if HWY_TARGET <= HWY_AVX3
-  __asm__("" : "+v"(v.raw));
-#else
-  __asm__("" : "+x"(v.raw));
-#endif
-#endif
-}
 
 // to[i] = the sum of the lanes of s_i for i < count, in one order for all.
 template <class V>

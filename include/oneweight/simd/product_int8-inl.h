@@ -16,6 +16,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "oneweight/simd/keep-inl.h"
 #include "oneweight/simd/prefetch.h"
 #include "oneweight/simd/product_int8.h"
 #include "oneweight/simd/quantized_store-inl.h"
@@ -296,15 +297,14 @@ HWY_INLINE void store_lane_sums(D d, V a, V b, V c, V e, int32_t* to) {
 #endif
 }
 
-// sums[r * kDotChannels + n] for kRows rows of activations (a, a_stride terms apart) and 4 * kQuads channels. `last`: the
-// first channel that repeats (channels behind it are computed from it and ignored). kFetches: also fetches the weights of the next
-// channels into the cache.
+// sums[r * kDotChannels + n] for kRows rows of activations (a, a_stride terms apart) and `channels` channels, 4 * kQuads at a time:
+// those behind the last one are computed from it, and ignored. kFetches: also fetches the weights of the next ones into the cache.
 template <int kRows, int kQuads, bool kFlips, bool kFetches>
-HWY_NOINLINE void byte_dots(const TileTerm* HWY_RESTRICT a, int64_t a_stride, const uint8_t* w, int64_t w_stride, int64_t last,
+HWY_NOINLINE void byte_dots(const TileTerm* HWY_RESTRICT a, int64_t a_stride, const uint8_t* w, int64_t w_stride, int64_t channels,
                             int64_t terms, uint8_t flip, int32_t* sums) {
 #if HWY_TARGET == HWY_SCALAR
-  for (int64_t n = 0; n < 4 * kQuads; ++n) {
-    const uint8_t* of = w + (n < last ? n : last) * w_stride;
+  for (int64_t n = 0; n < channels; ++n) {
+    const uint8_t* of = w + n * w_stride;
     for (int r = 0; r < kRows; ++r) {
       uint32_t sum = 0;
       for (int64_t k = 0; k < terms; ++k)
@@ -319,12 +319,6 @@ HWY_NOINLINE void byte_dots(const TileTerm* HWY_RESTRICT a, int64_t a_stride, co
   const hn::Rebind<uint8_t, decltype(dt)> d8;
   const int64_t step = static_cast<int64_t>(hn::Lanes(dt));
   [[maybe_unused]] const auto mask = hn::Set(d8, flip);
-#define ONEWEIGHT_DOT_ALL(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
-#define ONEWEIGHT_DOT_DECLARE(n)                                                                              \
-  [[maybe_unused]] V s##n##_0 = hn::Zero(d), s##n##_1 = s##n##_0, s##n##_2 = s##n##_0, s##n##_3 = s##n##_0;    \
-  [[maybe_unused]] const uint8_t* w##n = w + (n < last ? n : last) * w_stride;
-  ONEWEIGHT_DOT_ALL(ONEWEIGHT_DOT_DECLARE)
-#undef ONEWEIGHT_DOT_DECLARE
   const auto widen = [&](auto v) HWY_ATTR {
     if constexpr (kFlips) v = hn::Xor(v, mask);
     return hn::BitCast(d, widen_terms(dt, hn::BitCast(hn::RebindToSigned<decltype(d8)>(), v)));
@@ -338,27 +332,47 @@ HWY_NOINLINE void byte_dots(const TileTerm* HWY_RESTRICT a, int64_t a_stride, co
     if constexpr (kRows > 2) s##n##_2 = add_products(d, a2, b, s##n##_2);            \
     if constexpr (kRows > 3) s##n##_3 = add_products(d, a3, b, s##n##_3);            \
   }
+#define ONEWEIGHT_DOT_KEEP(n)                                  \
+  if constexpr (n < 4 * kQuads) {                              \
+    keep_in_register(s##n##_0);                                \
+    if constexpr (kRows > 1) keep_in_register(s##n##_1);       \
+    if constexpr (kRows > 2) keep_in_register(s##n##_2);       \
+    if constexpr (kRows > 3) keep_in_register(s##n##_3);       \
+  }
 #define ONEWEIGHT_DOT_ACTIVATIONS(at)                                                            \
   const V a0 = hn::BitCast(d, hn::LoadU(dt, a + (at)));                                          \
   [[maybe_unused]] const V a1 = kRows > 1 ? hn::BitCast(d, hn::LoadU(dt, a + a_stride + (at))) : a0;     \
   [[maybe_unused]] const V a2 = kRows > 2 ? hn::BitCast(d, hn::LoadU(dt, a + 2 * a_stride + (at))) : a0; \
   [[maybe_unused]] const V a3 = kRows > 3 ? hn::BitCast(d, hn::LoadU(dt, a + 3 * a_stride + (at))) : a0;
-  int64_t k = 0;
-  for (; k + step <= terms; k += step) {
-    ONEWEIGHT_DOT_ACTIVATIONS(k)
-    const auto load = [&](const uint8_t* from) HWY_ATTR { return widen(hn::LoadU(d8, from + k)); };
-    ONEWEIGHT_DOT_ALL(ONEWEIGHT_DOT_STEP)
-  }
-  if (k < terms && terms >= step) {
-    ONEWEIGHT_DOT_ACTIVATIONS(k + step)
-    const auto load = [&](const uint8_t* from) HWY_ATTR { return widen(hn::LoadU(d8, from + (terms - step))); };
-    ONEWEIGHT_DOT_ALL(ONEWEIGHT_DOT_STEP)
-  } else if (k < terms) {
-    ONEWEIGHT_DOT_ACTIVATIONS(0)
-    const auto load = [&](const uint8_t* from) HWY_ATTR { return widen(hn::LoadN(d8, from, static_cast<size_t>(terms))); };
-    ONEWEIGHT_DOT_ALL(ONEWEIGHT_DOT_STEP)
-  }
+  for (int64_t c = 0; c < channels; c += 4 * kQuads, sums += 4 * kQuads, w += 4 * kQuads * w_stride) {
+    const int64_t last = channels - 1 - c;
+#define ONEWEIGHT_DOT_ALL(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
+#define ONEWEIGHT_DOT_DECLARE(n) [[maybe_unused]] V s##n##_0 = hn::Zero(d), s##n##_1 = s##n##_0, s##n##_2 = s##n##_0, s##n##_3 = s##n##_0;
+    ONEWEIGHT_DOT_ALL(ONEWEIGHT_DOT_DECLARE)
+#undef ONEWEIGHT_DOT_DECLARE
+    const uint8_t* const w0 = w;
+#define ONEWEIGHT_DOT_POINTER(n, before) [[maybe_unused]] const uint8_t* const w##n = w##before + (n <= last ? w_stride : 0);
+    ONEWEIGHT_DOT_POINTER(1, 0) ONEWEIGHT_DOT_POINTER(2, 1) ONEWEIGHT_DOT_POINTER(3, 2) ONEWEIGHT_DOT_POINTER(4, 3)
+    ONEWEIGHT_DOT_POINTER(5, 4) ONEWEIGHT_DOT_POINTER(6, 5) ONEWEIGHT_DOT_POINTER(7, 6)
+#undef ONEWEIGHT_DOT_POINTER
+    int64_t k = 0;
+    for (; k + step <= terms; k += step) {
+      ONEWEIGHT_DOT_ACTIVATIONS(k)
+      const auto load = [&](const uint8_t* from) HWY_ATTR { return widen(hn::LoadU(d8, from + k)); };
+      ONEWEIGHT_DOT_ALL(ONEWEIGHT_DOT_STEP)
+      ONEWEIGHT_DOT_ALL(ONEWEIGHT_DOT_KEEP)
+    }
+    if (k < terms && terms >= step) {
+      ONEWEIGHT_DOT_ACTIVATIONS(k + step)
+      const auto load = [&](const uint8_t* from) HWY_ATTR { return widen(hn::LoadU(d8, from + (terms - step))); };
+      ONEWEIGHT_DOT_ALL(ONEWEIGHT_DOT_STEP)
+    } else if (k < terms) {
+      ONEWEIGHT_DOT_ACTIVATIONS(0)
+      const auto load = [&](const uint8_t* from) HWY_ATTR { return widen(hn::LoadN(d8, from, static_cast<size_t>(terms))); };
+      ONEWEIGHT_DOT_ALL(ONEWEIGHT_DOT_STEP)
+    }
 #undef ONEWEIGHT_DOT_ACTIVATIONS
+#undef ONEWEIGHT_DOT_KEEP
 #undef ONEWEIGHT_DOT_STEP
 #undef ONEWEIGHT_DOT_ALL
 #define ONEWEIGHT_DOT_STORE(r)                                                                                   \
@@ -366,8 +380,9 @@ HWY_NOINLINE void byte_dots(const TileTerm* HWY_RESTRICT a, int64_t a_stride, co
     store_lane_sums(d, s0_##r, s1_##r, s2_##r, s3_##r, sums + r * kDotChannels);                                 \
     if constexpr (kQuads > 1) store_lane_sums(d, s4_##r, s5_##r, s6_##r, s7_##r, sums + r * kDotChannels + 4);   \
   }
-  ONEWEIGHT_DOT_STORE(0) ONEWEIGHT_DOT_STORE(1) ONEWEIGHT_DOT_STORE(2) ONEWEIGHT_DOT_STORE(3)
+    ONEWEIGHT_DOT_STORE(0) ONEWEIGHT_DOT_STORE(1) ONEWEIGHT_DOT_STORE(2) ONEWEIGHT_DOT_STORE(3)
 #undef ONEWEIGHT_DOT_STORE
+  }
 #endif
 }
 
@@ -375,10 +390,7 @@ template <int kRows>
 inline void byte_dot_rows(const TileTerm* a, int64_t a_stride, const uint8_t* w, int64_t w_stride, int64_t channels, int64_t terms,
                           uint8_t flip, bool streams, int32_t* sums) {
   constexpr int kQuads = kRows == 1 || (kRows == 2 && kByteTileRows > 6) ? 2 : 1;
-  const auto run = [&](auto dots) {
-    for (int64_t n = 0; n < channels; n += 4 * kQuads)
-      dots(a, a_stride, w + n * w_stride, w_stride, channels - 1 - n, terms, flip, sums + n);
-  };
+  const auto run = [&](auto dots) { dots(a, a_stride, w, w_stride, channels, terms, flip, sums); };
   constexpr bool kFetches = kRows == 1;
   if (flip) streams ? run(byte_dots<kRows, kQuads, true, kFetches>) : run(byte_dots<kRows, kQuads, true, false>);
   else streams ? run(byte_dots<kRows, kQuads, false, kFetches>) : run(byte_dots<kRows, kQuads, false, false>);
