@@ -154,6 +154,44 @@ TEST_CASE("a product of bytes with a function of theirs is a table, with the sam
   }
 }
 
+TEST_CASE("products of floats with weights of bytes take an activation", "[ops][add][relu][fuse]") {
+  const Shape shape{1, 9, 7, 37};
+  const auto x = Random(3).values<float>(shape.elements());
+  std::vector<int8_t> unit(37, 127), diagonal(37 * 37);
+  for (size_t i = 0; i < 37; ++i) diagonal[i * 37 + i] = 127;
+  const int of = GENERATE(0, 1, 2);          // convolution, depthwise, fully connected
+  const int behind = GENERATE(0, 1, 2);      // relu6, hard swish, swish
+  const auto model = [&](bool apart) {
+    ModelBuilder m;
+    const auto tensor = [&](const char* name) -> int { return m.tensor(TensorType::float32, dims(shape), name); };
+    const auto weights = [&](const Shape& of_shape, const std::vector<int8_t>& v) -> int {
+      return m.tensor(TensorType::int8, dims(of_shape), "w").quantized(0.05f, 0).values(v);
+    };
+    const int in = tensor("x"), a = tensor("a"), g = tensor("g"), y = tensor("y");
+    if (of == 0) m.op(BuiltinOperator::conv_2d, {in, weights({37, 1, 1, 37}, diagonal)}, {a}).options(1).field<int32_t>(1, 1).field<int32_t>(2, 1);
+    if (of == 1)
+      m.op(BuiltinOperator::depthwise_conv_2d, {in, weights({1, 1, 1, 37}, unit)}, {a}).options(2).field<int32_t>(1, 1).field<int32_t>(2, 1).field<int32_t>(3, 1);
+    if (of == 2) m.op(BuiltinOperator::fully_connected, {in, weights({37, 37}, diagonal)}, {a}).options(8).field<bool>(2, true);
+    if (behind == 0) m.op(BuiltinOperator::relu6, {a}, {y});
+    if (behind == 1) m.op(BuiltinOperator::hard_swish, {a}, {y});
+    if (behind == 2) m.op(BuiltinOperator::logistic, {a}, {g}), m.op(BuiltinOperator::mul, {a, g}, {y});
+    m.inputs({in});
+    if (apart) m.outputs({y, a});  // somebody else reads the sums
+    else m.outputs({y});
+    return m;
+  };
+  INFO("operator " << of << ", activation " << behind);
+  CHECK(steps_of(model(false)) == 1);
+  CHECK(steps_of(model(true)) == 2);
+  const auto together = run_on_targets(model(false), {bytes_of(x)}), apart = run_on_targets(model(true), {bytes_of(x)});
+  REQUIRE(together.size() == apart.size());
+  for (size_t i = 0; i < together.size(); ++i) {
+    INFO(together[i].target << together[i].status.message() << apart[i].status.message());
+    REQUIRE(apart[i].status.ok());
+    check_values({together[i]}, shape, apart[i].values<float>(), 1e-6);
+  }
+}
+
 TEST_CASE("products with other logistic functions stay", "[ops][add][fuse]") {
   const auto steps = [](auto build) {
     ModelBuilder m;

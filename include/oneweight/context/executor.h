@@ -116,7 +116,9 @@ class SharedRun {
     args.run = &state;
     args.scratch += scratch * step.scratch_bytes;
     const int64_t units = step.divides_blocks ? step.blocks : step.rows;
-    (step.divides_blocks ? args.blocks : args.rows) = {units * band / step.bands, units * (band + 1) / step.bands};
+    const RowRange part{units * band / step.bands, units * (band + 1) / step.bands};
+    if (step.divides_blocks) args.blocks = part;  // (g++ 12 takes a conditional lvalue wrong under -fsanitize=undefined)
+    else args.rows = part;
     step.kernel(args);
     if (state.failed()) [[unlikely]] keep_failure(band, state);
   }

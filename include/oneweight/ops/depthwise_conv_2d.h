@@ -531,7 +531,7 @@ inline void depthwise_conv_2d_hybrid(const KernelArgs& args) {
   }
   std::memset(s.bias, 0, static_cast<size_t>(p.channels + 64) * 4);
   const FloatStore store{s.scales, s.zeros, g.out_h * g.out_w, p.scales, sums, args.in<float>(2), p.activation.low, p.activation.high,
-                         args.out<float>(0), p.channels};
+                         args.out<float>(0), p.channels, p.activation.after};
   bool pack = true;
   const int64_t size = g.in_h * g.in_w * g.in_c;
   for (int64_t row = args.rows.begin; row < args.rows.end;) {
@@ -655,6 +655,7 @@ inline Status prepare_depthwise_quantized(Preparation& p) {
   if (hybrid) {
     ONEWEIGHT_RETURN_IF_ERROR(check_weight_scales(p, weights, channels, 3));
     ONEWEIGHT_RETURN_IF_ERROR(activation_bounds(p, activation, &params->activation));
+    p.offer_activation(&params->activation);
     const std::vector<float>& given = weights.quantization->scales;
     params->asymmetric = given.size() > 1;
     float* scales = p.derived<float>(channels + kChannelPad);

@@ -183,7 +183,7 @@ inline void hybrid_product(const KernelArgs& args) {
     scales[i] = found[i].scale, zeros[i] = found[i].zero;
   }
   const FloatStore store{scales, zeros, g.out_h * g.out_w, p.scales, sums, args.in<float>(2), p.activation.low, p.activation.high,
-                         args.out<float>(0), p.channels};
+                         args.out<float>(0), p.channels, p.activation.after};
   if (g.is_pointwise()) {
     const auto pixels = [&](int64_t channel) { return FloatPixels{input + channel, g.in_c, p.group_inputs, found, g.out_h * g.out_w}; };
     return run_quantized_product(args, p, pixels, nothing, store, at);
@@ -293,6 +293,7 @@ inline Status finish_quantized(Preparation& p, QuantizedProductParams* params, A
     if (weights.zero_point() != (weights.type == TensorType::uint8 ? 128 : 0))
       return p.error(ErrorCode::unsupported, "%s has zero point %d", p.describe(weights).c_str(), weights.zero_point());
     ONEWEIGHT_RETURN_IF_ERROR(activation_bounds(p, activation, &params->activation));
+    p.offer_activation(&params->activation);
     params->asymmetric = asymmetric;
     float* scales = p.derived<float>(channels + kChannelPad);
     if (!scales) return p.no_memory();

@@ -56,12 +56,14 @@ HWY_INLINE hn::Vec<D> clamp_sums(D d, hn::Vec<D> v, const Epilogue& e) {
   return e.clamps ? clamp_keep_nan(d, v, e.low, e.high) : v;
 }
 
-template <FusedActivation::After kAfter>
+template <FusedActivation::After kAfter, bool kClamps>
 HWY_INLINE void finish_row_as(float* row, int64_t channels, const float* bias, const Epilogue& e) {
   const FloatTag d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const float low = e.clamps ? e.low : -std::numeric_limits<float>::infinity(), high = e.clamps ? e.high : std::numeric_limits<float>::infinity();
-  const auto finish = [&](auto v) HWY_ATTR { return activate_after<kAfter>(d, clamp_keep_nan(d, v, low, high)); };
+  const auto finish = [&](auto v) HWY_ATTR {
+    if constexpr (kClamps) v = clamp_keep_nan(d, v, e.low, e.high);
+    return activate_after<kAfter>(d, v);
+  };
   int64_t n = 0;
   if (bias) {
     for (; n + lanes <= channels; n += lanes) hn::StoreU(finish(hn::Add(hn::LoadU(d, row + n), load_widened(d, bias + n))), d, row + n);
@@ -77,10 +79,16 @@ HWY_INLINE void finish_row_as(float* row, int64_t channels, const float* bias, c
 // Adds the bias (or none) and applies e's activation to sums in memory.
 inline HWY_NOINLINE void finish_row(float* row, int64_t channels, const float* bias, const Epilogue& e) {
   if (!bias && !e.active()) return;
+  const auto finish = [&](auto after) HWY_ATTR {
+    constexpr FusedActivation::After kAfter = decltype(after)::value;
+    if (e.clamps) finish_row_as<kAfter, true>(row, channels, bias, e);
+    else finish_row_as<kAfter, false>(row, channels, bias, e);
+  };
+  using After = FusedActivation::After;
   switch (e.after) {
-    case FusedActivation::none: return finish_row_as<FusedActivation::none>(row, channels, bias, e);
-    case FusedActivation::hard_swish: return finish_row_as<FusedActivation::hard_swish>(row, channels, bias, e);
-    case FusedActivation::swish: return finish_row_as<FusedActivation::swish>(row, channels, bias, e);
+    case After::none: return finish(std::integral_constant<After, After::none>());
+    case After::hard_swish: return finish(std::integral_constant<After, After::hard_swish>());
+    case After::swish: return finish(std::integral_constant<After, After::swish>());
   }
 }
 

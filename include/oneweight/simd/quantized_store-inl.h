@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "oneweight/simd/activation-inl.h"
 #include "oneweight/simd/product_int8.h"
 #include "oneweight/simd/requantize-inl.h"
 
@@ -194,9 +195,18 @@ struct FloatStore {
   float low, high;
   float* out;
   int64_t stride;
+  FusedActivation::After after = FusedActivation::none;
   bool needs_row_sums() const { return false; }
 
-  HWY_NOINLINE void store(const int32_t* sums, int64_t sums_stride, int rows, const int32_t*, int64_t m, int64_t n, int64_t count) const {
+  void store(const int32_t* sums, int64_t sums_stride, int rows, const int32_t*, int64_t m, int64_t n, int64_t count) const {
+    switch (after) {
+      case FusedActivation::none: return store_after<FusedActivation::none>(sums, sums_stride, rows, m, n, count);
+      case FusedActivation::hard_swish: return store_after<FusedActivation::hard_swish>(sums, sums_stride, rows, m, n, count);
+      case FusedActivation::swish: return store_after<FusedActivation::swish>(sums, sums_stride, rows, m, n, count);
+    }
+  }
+  template <FusedActivation::After kAfter>
+  HWY_NOINLINE void store_after(const int32_t* sums, int64_t sums_stride, int rows, int64_t m, int64_t n, int64_t count) const {
     const Int32Tag d;
     const hn::RebindToFloat<Int32Tag> df;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -215,7 +225,7 @@ struct FloatStore {
           const auto x = hn::Sub(hn::LoadU(d, sums + r * sums_stride + i), less);
           auto y = hn::Add(hn::Mul(hn::ConvertTo(df, x), factor), add);
           y = hn::IfThenElse(hn::Lt(y, least), least, y);
-          y = hn::IfThenElse(hn::Gt(y, most), most, y);
+          y = activate_after<kAfter>(df, hn::IfThenElse(hn::Gt(y, most), most, y));
           float* const to = out + (m + r) * stride + n + i;
           if (static_cast<int64_t>(some) == lanes) hn::StoreU(y, df, to);
           else hn::StoreN(y, df, to, some);
