@@ -95,11 +95,7 @@ HWY_INLINE void sum_floats(const KernelArgs& args) {
 
 template <SumKind kKind>
 void sum_float_kernel(const KernelArgs& args) {
-  switch (args.params<SumParams>().activation.after) {
-    case FusedActivation::none: return sum_floats<kKind, FusedActivation::none>(args);
-    case FusedActivation::hard_swish: return sum_floats<kKind, FusedActivation::hard_swish>(args);
-    case FusedActivation::swish: return sum_floats<kKind, FusedActivation::swish>(args);
-  }
+  with_activation(args.params<SumParams>().activation.after, [&](auto after) HWY_ATTR { sum_floats<kKind, decltype(after)::value>(args); });
 }
 
 // MUL of a tensor by its own logistic function.

@@ -4,6 +4,7 @@
 // after the other behind the bias, in the order (ky, kx, channel); or, where pixels or channels are few, in vector lanes
 // that are added at the end. Which of the two depends on the shapes alone.
 // Scratch: a part of the weights, transposed (at most 256 KiB; none with lanes), and gathered windows. Rows: N * H'.
+// Without groups also blocks of output channels.
 #ifndef ONEWEIGHT_OPS_CONV_2D_H
 #define ONEWEIGHT_OPS_CONV_2D_H
 

@@ -6,6 +6,8 @@
 #define ONEWEIGHT_SIMD_ACTIVATION_INL_H
 #endif
 
+#include <type_traits>
+
 #include "oneweight/plan/preparation.h"
 #include "oneweight/simd/math-inl.h"
 
@@ -24,6 +26,17 @@ HWY_INLINE hn::Vec<D> activate_after(D d, hn::Vec<D> v) {
     return hn::Mul(v, logistic_number(d, v));
   } else {
     return v;
+  }
+}
+
+// Calls run(x) where decltype(x)::value is `after`: the choice is made once, not for each vector.
+template <class Run>
+HWY_INLINE void with_activation(FusedActivation::After after, Run run) {
+  using After = FusedActivation::After;
+  switch (after) {
+    case After::none: return run(std::integral_constant<After, After::none>());
+    case After::hard_swish: return run(std::integral_constant<After, After::hard_swish>());
+    case After::swish: return run(std::integral_constant<After, After::swish>());
   }
 }
 

@@ -79,17 +79,11 @@ HWY_INLINE void finish_row_as(float* row, int64_t channels, const float* bias, c
 // Adds the bias (or none) and applies e's activation to sums in memory.
 inline HWY_NOINLINE void finish_row(float* row, int64_t channels, const float* bias, const Epilogue& e) {
   if (!bias && !e.active()) return;
-  const auto finish = [&](auto after) HWY_ATTR {
+  with_activation(e.after, [&](auto after) HWY_ATTR {
     constexpr FusedActivation::After kAfter = decltype(after)::value;
     if (e.clamps) finish_row_as<kAfter, true>(row, channels, bias, e);
     else finish_row_as<kAfter, false>(row, channels, bias, e);
-  };
-  using After = FusedActivation::After;
-  switch (e.after) {
-    case After::none: return finish(std::integral_constant<After, After::none>());
-    case After::hard_swish: return finish(std::integral_constant<After, After::hard_swish>());
-    case After::swish: return finish(std::integral_constant<After, After::swish>());
-  }
+  });
 }
 
 // ---- Panels

@@ -199,11 +199,7 @@ struct FloatStore {
   bool needs_row_sums() const { return false; }
 
   void store(const int32_t* sums, int64_t sums_stride, int rows, const int32_t*, int64_t m, int64_t n, int64_t count) const {
-    switch (after) {
-      case FusedActivation::none: return store_after<FusedActivation::none>(sums, sums_stride, rows, m, n, count);
-      case FusedActivation::hard_swish: return store_after<FusedActivation::hard_swish>(sums, sums_stride, rows, m, n, count);
-      case FusedActivation::swish: return store_after<FusedActivation::swish>(sums, sums_stride, rows, m, n, count);
-    }
+    with_activation(after, [&](auto a) HWY_ATTR { store_after<decltype(a)::value>(sums, sums_stride, rows, m, n, count); });
   }
   template <FusedActivation::After kAfter>
   HWY_NOINLINE void store_after(const int32_t* sums, int64_t sums_stride, int rows, int64_t m, int64_t n, int64_t count) const {
