@@ -1,6 +1,7 @@
 """LiteRT (PyPI: ai-edge-litert) as the peer: what the benchmarks need of it, each call in a process of its own.
 
     python litert_peer.py contexts MODEL N [--no-delegate]   memory after each of N interpreters, as JSON
+    python litert_peer.py live MODEL                         largest live set in the order of the file, as JSON
     python litert_peer.py serve MODEL FOLDER [SHAPES] [--no-delegate]   times rounds on request: one line in, one line of JSON out.
         "RUNS": times in ms; "compare": how the answers in FOLDER (out_0.npy, ...) differ from the first ones here.
         Inputs are those of the case beside MODEL (in_0.npy, ...) or random; they are left in FOLDER. SHAPES: of the inputs, as JSON.
@@ -152,6 +153,35 @@ def contexts(path, count, delegate):
                       "contexts": rows, "delegated": taken, "not_delegated": left}))
 
 
+def live(path):
+    """The largest sum of bytes alive at one operator, in the order of the file: inputs for the whole run, outputs from their writing
+    on, others from their writing to their last reading. Constants, and what is computed from constants alone, are not counted."""
+    import numpy as np
+
+    interpreter = open_interpreter(path, False)
+    details = {d["index"]: d for d in interpreter.get_tensor_details()}
+    operators = interpreter._get_ops_details()
+    inputs = {d["index"] for d in interpreter.get_input_details()}
+    outputs = {d["index"] for d in interpreter.get_output_details()}
+    computed, first, last = set(inputs), {}, {}
+    for t in inputs:
+        first[t], last[t] = 0, len(operators)
+    for step, operator in enumerate(operators):
+        sources = [t for t in operator["inputs"] if t in computed]
+        written = [t for t in operator["outputs"] if t in details]
+        if sources or not [t for t in operator["inputs"] if t >= 0]:
+            computed.update(written)
+            for t in written:
+                first[t], last[t] = step, len(operators) if t in outputs else step
+        for t in sources:
+            last[t] = max(last[t], step)
+    def size(t):
+        return int(np.prod(details[t]["shape"], dtype=np.int64)) * np.dtype(details[t]["dtype"]).itemsize
+
+    most = max((sum(size(t) for t in first if first[t] <= s <= last[t]) for s in range(len(operators))), default=0)
+    print(json.dumps({"live_bytes": most, "tensors": len(details), "input_shapes": [[int(n) for n in details[t]["shape"]] for t in inputs]}))
+
+
 def serve(path, delegate, folder, shapes):
     import ai_edge_litert.interpreter  # noqa: F401  (loading its libraries is not opening a model)
     import numpy as np
@@ -185,6 +215,8 @@ def main():
     args = [a for a in sys.argv[1:] if not a.startswith("--")]
     if len(args) == 3 and args[0] == "contexts":
         contexts(args[1], int(args[2]), delegate)
+    elif len(args) == 2 and args[0] == "live":
+        live(args[1])
     elif len(args) in (3, 4) and args[0] == "serve":
         serve(args[1], delegate, pathlib.Path(args[2]), json.loads(args[3]) if len(args) == 4 else None)
     else:

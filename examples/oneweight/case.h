@@ -55,9 +55,12 @@ std::vector<std::filesystem::path> find_cases(const std::filesystem::path& folde
 // prefix_0.npy, prefix_1.npy, ... of a folder.
 oneweight::Expected<std::vector<Array>> read_arrays(const std::filesystem::path& folder, const char* prefix, size_t count);
 
-// Opens, plans, runs and compares; empty when all is right, else one line that says what is not. With several threads every step
-// that can be divided is.
-std::string run_case(const Case& test, int threads = 1);
+// With several threads every step that can be divided is. tile_rows: oneweight::PlanOptions.
+struct CaseOptions {
+  int threads = 1, tile_rows = 0;
+};
+// Opens, plans, runs and compares; empty when all is right, else one line that says what is not.
+std::string run_case(const Case& test, const CaseOptions& options = {});
 
 }  // namespace program
 

@@ -31,7 +31,7 @@ int run(const RunArguments& arguments);
 struct VerifyArguments {
   std::vector<std::string> folders;
   std::string filter;
-  int jobs = 0, threads = 1;
+  int jobs = 0, threads = 1, tile_rows = 0;
   double timeout = 60;  // seconds for one case
   bool skip_measured = false;
 };

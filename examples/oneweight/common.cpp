@@ -32,8 +32,28 @@ std::vector<std::string> input_names(const oneweight::ModelView& model, const st
   return names;
 }
 
+namespace {
+
+// "1000", "64KiB", "1.5 MiB"; at least one byte.
+bool parse_bytes(const std::string& text, int64_t* bytes) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  if (end == text.c_str()) return false;
+  while (*end == ' ') ++end;
+  const std::string unit = end;
+  const double scale = unit.empty() || unit == "B" ? 1 : unit == "KiB" ? 1 << 10 : unit == "MiB" ? 1 << 20 : unit == "GiB" ? 1 << 30 : 0;
+  if (!(number * scale >= 1 && number * scale < 1e18)) return false;
+  *bytes = static_cast<int64_t>(number * scale);
+  return true;
+}
+
+}  // namespace
+
 oneweight::Status apply(const ModelArguments& arguments, const oneweight::ModelView& model, oneweight::PlanOptions* options) {
   options->signature = arguments.signature;
+  options->tile_rows = arguments.tile_rows;
+  if (!arguments.memory_limit.empty() && !parse_bytes(arguments.memory_limit, &options->memory_limit))
+    return make_error(ErrorCode::invalid_argument, "--memory-limit %s: expected a number of bytes, or of KiB, MiB or GiB", arguments.memory_limit.c_str());
   const std::vector<std::string> names = input_names(model, arguments.signature);
   for (const std::string& text : arguments.resize) {
     const size_t equals = text.rfind('=');

@@ -23,6 +23,8 @@ struct ModelArguments {
   std::string model;
   std::string signature;
   std::vector<std::string> resize;  // "INPUT=1,224,224,3": number or name of the input
+  std::string memory_limit;         // "140MiB": bytes of a context
+  int tile_rows = 0;                // oneweight::PlanOptions::tile_rows
 };
 
 struct Planned {

@@ -12,6 +12,14 @@ void add_model(CLI::App* command, program::ModelArguments* arguments) {
   command->add_option("--resize", arguments->resize, "New shape of an input: NUMBER or NAME=EXTENT,EXTENT,...; may be repeated")
       ->allow_extra_args(false);
 }
+void add_tile_rows(CLI::App* command, int* rows) {
+  command->add_option("--tile-rows", *rows, "Rows of a tile wherever steps can run tile by tile; 0: where it saves memory, -1: nowhere")
+      ->check(CLI::Range(-1, 1 << 20))->capture_default_str();
+}
+void add_memory(CLI::App* command, program::ModelArguments* arguments) {
+  command->add_option("--memory-limit", arguments->memory_limit, "Bytes a context may have, as 140MiB: tiles get as low as it takes");
+  add_tile_rows(command, &arguments->tile_rows);
+}
 
 }  // namespace
 
@@ -32,6 +40,7 @@ int main(int count, char** values) {
   program::RunArguments run;
   command = app.add_subcommand("run", "Run a model on npy files, a picture or a sound; without any, on reproducible pseudo-random inputs");
   add_model(command, &run.model);
+  add_memory(command, &run.model);
   CLI::Option* files = command->add_option("-i,--input", run.inputs, "FILE.npy in the order of the inputs, or NAME=FILE.npy; may be repeated")
       ->allow_extra_args(false);
   CLI::Option* image = command->add_option("--image", run.picture.image, "A picture (PNG, JPEG, BMP, ...) for a model that takes one; prints what the answer means")->excludes(files);
@@ -54,12 +63,14 @@ int main(int count, char** values) {
   command->add_option("--filter", verify.filter, "Only cases with this text in their path");
   command->add_option("-j,--jobs", verify.jobs, "Cases at one time; default: one for each processor")->check(CLI::PositiveNumber);
   command->add_option("--threads", verify.threads, "Threads inside a run; every step that can be divided is")->check(CLI::Range(1, 64))->capture_default_str();
+  add_tile_rows(command, &verify.tile_rows);
   command->add_option("--timeout", verify.timeout, "Seconds a case may take")->check(CLI::PositiveNumber)->capture_default_str();
   command->add_flag("--skip-measured", verify.skip_measured, "Skip cases that limit time or memory (for sanitizers and busy machines)");
 
   program::BenchmarkArguments benchmark;
   command = app.add_subcommand("benchmark", "Latency: one context on one thread unless told otherwise");
   add_model(command, &benchmark.model);
+  add_memory(command, &benchmark.model);
   command->add_option("-i,--input", benchmark.inputs, "FILE.npy in the order of the inputs, or NAME=FILE.npy; default: pseudo-random inputs")
       ->allow_extra_args(false);
   command->add_option("--runs", benchmark.runs, "Runs to measure; default: for about a second")->check(CLI::PositiveNumber);
@@ -74,6 +85,7 @@ int main(int count, char** values) {
   program::MemoryArguments memory;
   command = app.add_subcommand("memory", "What a context will need, tensor by tensor at the peak, and what contexts do cost");
   add_model(command, &memory.model);
+  add_memory(command, &memory.model);
   command->add_option("--contexts", memory.contexts, "Make and run so many contexts, and measure after each")->check(CLI::PositiveNumber)->capture_default_str();
   command->add_flag("--json", memory.json, "Print one JSON object");
 

@@ -39,6 +39,19 @@ int mappings_of(const std::string& path) {
   return count;
 }
 
+void print_chains(const oneweight::Plan& plan) {
+  int steps = 0;
+  for (const oneweight::Chain& chain : plan.chains()) steps += chain.count;
+  if (steps == 0) return;
+  std::printf("%d of %zu steps run tile by tile, so that the maps between them never exist whole:\n", steps, plan.steps().size());
+  for (const oneweight::Chain& chain : plan.chains()) {
+    std::printf("  steps %d to %d in %d tiles:", chain.first, chain.first + chain.count - 1, chain.tiles);
+    for (int32_t k = 0; k < chain.count; ++k) std::printf(" %s", plan.steps()[static_cast<size_t>(chain.first + k)].name);
+    std::printf("\n");
+  }
+  std::printf("\n");
+}
+
 void print_forecast(const Planned& planned) {
   const oneweight::Plan& plan = *planned.plan;
   std::printf("forecast for one context: %s (%lld bytes)\n", megabytes(static_cast<double>(plan.context_bytes())).c_str(),
@@ -48,6 +61,7 @@ void print_forecast(const Planned& planned) {
   std::printf("plan, shared by all contexts: %s; decoded structure of the model: %s\n\n", megabytes(static_cast<double>(plan.plan_bytes())).c_str(),
               megabytes(static_cast<double>(planned.model->structure_bytes())).c_str());
   if (plan.steps().empty()) return;
+  print_chains(plan);
   const int peak = plan.peak_step();
   const oneweight::Step& step = plan.steps()[static_cast<size_t>(peak)];
   std::printf("alive at the peak, step %d of %zu (%s):\n", peak, plan.steps().size(), step.name);
@@ -98,11 +112,16 @@ int memory(const MemoryArguments& arguments) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const ProcessMemory& m : after)
       list.push_back({{"rss_bytes", m.rss}, {"anonymous_bytes", m.anonymous}, {"file_backed_bytes", m.file_backed()}});
+    nlohmann::ordered_json chains = nlohmann::ordered_json::array();
+    for (const oneweight::Chain& chain : planned->plan->chains()) chains.push_back({{"first_step", chain.first}, {"steps", chain.count}, {"tiles", chain.tiles}});
     const nlohmann::ordered_json result = {{"file_bytes", file_bytes},
                                            {"forecast_bytes", planned->plan->context_bytes()},
                                            {"plan_bytes", planned->plan->plan_bytes()},
                                            {"structure_bytes", planned->model->structure_bytes()},
                                            {"largest_scratch_bytes", planned->plan->largest_scratch_bytes()},
+                                           {"state_bytes", planned->plan->state_bytes()},
+                                           {"steps", planned->plan->steps().size()},
+                                           {"chains", chains},
                                            {"base_rss_bytes", base.rss},
                                            {"base_anonymous_bytes", base.anonymous},
                                            {"model_mappings", mappings},

@@ -39,7 +39,7 @@ Array element_of_stack(const Array& stack, int k, int runs) {
 // One case at work. Numbers of inputs and outputs are the case's; the plan's may be ordered otherwise.
 class CaseRun {
  public:
-  CaseRun(const Case& test, int threads) : case_(test), threads_(threads) {}
+  CaseRun(const Case& test, const CaseOptions& options) : case_(test), threads_(options.threads), tile_rows_(options.tile_rows) {}
 
   // The Status is that of the first refusal; `wrong` what is not right though nothing was refused.
   Status run(Wrong* wrong) {
@@ -90,6 +90,7 @@ class CaseRun {
     options.signature = case_.signature;
     options.workers = threads_;
     if (threads_ > 1) options.band_work = 1;
+    options.tile_rows = tile_rows_;
     std::vector<std::string> names = input_names(**model, case_.signature);
     const bool named = !case_.signature.empty();
     ONEWEIGHT_RETURN_IF_ERROR(order(names, case_.input_names, named, &inputs_));
@@ -251,16 +252,16 @@ class CaseRun {
   }
 
   const Case& case_;
-  int threads_;
+  int threads_, tile_rows_;
   std::shared_ptr<const oneweight::Plan> plan_;
   std::vector<int> inputs_, outputs_;
 };
 
 }  // namespace
 
-std::string run_case(const Case& test, int threads) {
+std::string run_case(const Case& test, const CaseOptions& options) {
   Wrong wrong;
-  const Status status = CaseRun(test, threads).run(&wrong);
+  const Status status = CaseRun(test, options).run(&wrong);
   const bool broken_case = status.code() == ErrorCode::io_error && status.message().rfind("case: ", 0) == 0;
   if (!status.ok()) return (test.refused || test.refusal_accepted) && !broken_case ? "" : status.message();
   if (test.refused) return "must be refused, but it ran";

@@ -36,10 +36,10 @@ struct Child {
 };
 
 // Ends the process: what it says is a mark and, when the case failed, a sentence.
-[[noreturn]] void run_in_child(const Case& test, int threads, int pipe) {
+[[noreturn]] void run_in_child(const Case& test, const CaseOptions& options, int pipe) {
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-  std::string text = run_case(test, threads);
+  std::string text = run_case(test, options);
   text.insert(0, text.empty() ? "+" : "-");
   size_t sent = 0;
   while (sent < text.size()) {
@@ -100,7 +100,7 @@ class Verification {
     const pid_t process = ::fork();
     if (process == 0) {
       ::close(ends[0]);
-      run_in_child(cases_.at(entry), arguments_.threads, ends[1]);
+      run_in_child(cases_.at(entry), {arguments_.threads, arguments_.tile_rows}, ends[1]);
     }
     ::close(ends[1]);
     if (process < 0) {

@@ -24,7 +24,8 @@ struct RunOptions : RunControl {
   // Computes bands of large steps at the same time, where the plan has them (PlanOptions::workers): context/executor.h.
   const StepExecutor* executor = nullptr;
   // `cancel` and `deadline` are looked at between steps: the run answers `cancelled` once they say so.
-  // Called before each step and once after the last with the number of steps (for profiles), never twice at a time. Must not throw.
+  // Called before each step and once after the last with the number of steps (for profiles), never twice at a time; for steps that run
+  // tile by tile (Plan::chains) before each part. Must not throw.
   void (*observer)(void* user, int step) = nullptr;
   void* observer_user = nullptr;
 };
@@ -44,20 +45,18 @@ struct RunOfSteps {
     if (options.observer) options.observer(options.observer_user, step);
     return true;
   }
-  KernelArgs args(const Step& step) const {
-    return {step.params, address_table(block), step.inputs, step.outputs, block + step.scratch_offset, {0, step.rows}, &state, {0, step.blocks}};
-  }
+  KernelArgs args(const Step& step) const { return args_of(step, block, &state); }
   // Runs all steps on this thread; the number of the step that failed or did not begin, or count().
   int run() const {
     const bool watched = is_watched();
-    const int end = count();
-    for (int s = 0; s < end; ++s) {
-      const Step& step = plan.steps()[s];
-      if (watched && !watch(s)) return s;
-      step.kernel(args(step));
-      if (state.failed()) [[unlikely]] return s;
-    }
-    return end;
+    return for_each_turn(plan, block, [&](int s, RowRange rows) {
+      const Step& step = plan.steps()[static_cast<size_t>(s)];
+      if (watched && !watch(s)) return false;
+      KernelArgs step_args = args(step);
+      if (rows.end >= 0) step_args.rows = rows;
+      step.kernel(step_args);
+      return !state.failed();
+    });
   }
 };
 
@@ -278,7 +277,7 @@ class ExecutionContext {
     for (size_t t = 0; t < plan_->tensors_.size(); ++t) {
       const PlanTensor& other = plan_->tensors_[t];
       if (other.placement == Placement::arena && other.buffer == bound.buffer)
-        addresses()[t] = memory ? memory : block_ + other.offset;
+        addresses()[t] = memory ? memory + (other.offset - bound.offset) : block_ + other.offset;
     }
     return {};
   }

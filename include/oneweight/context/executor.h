@@ -57,7 +57,8 @@ class SharedRun {
   int end() const { return end_; }
 
  private:
-  // next_: the number of the open step, then that of its first band nobody has taken. A number is never used twice.
+  // next_: the number of the open step, then that of its first band nobody has taken. A step that runs tile by tile is opened for each
+  // tile, with the same numbers: who takes a band late takes it of the tile that is open.
   static constexpr int kBandBits = 8;
   static constexpr uint32_t kBandMask = (1u << kBandBits) - 1;
   static constexpr uint32_t kNoStep = (1u << (32 - kBandBits)) - 1;
@@ -65,13 +66,14 @@ class SharedRun {
 
   void lead(int worker) {
     const bool watched = run_.is_watched();
-    const int count = run_.count();
-    int s = 0;
-    for (; s < count; ++s) {
-      if (watched && !run_.watch(s)) break;
+    end_ = for_each_turn(run_.plan, run_.block, [&](int s, RowRange rows) {
+      if (watched && !run_.watch(s)) return false;
       const Step& step = run_.plan.steps()[static_cast<size_t>(s)];
+      rows_ = rows.end < 0 ? RowRange{0, step.rows} : rows;
       if (step.bands == 1) {
-        step.kernel(run_.args(step));
+        KernelArgs args = run_.args(step);
+        args.rows = rows_;
+        step.kernel(args);
       } else {
         done_.store(0, std::memory_order_relaxed);
         open(static_cast<uint32_t>(s) << kBandBits);
@@ -80,9 +82,8 @@ class SharedRun {
         for (uint32_t done = done_.load(std::memory_order_acquire); done != bands;) done = wait_for_change(done_, done);
         if (failed_band_ >= 0) run_.state = failure_;
       }
-      if (run_.state.failed()) break;
-    }
-    end_ = s;
+      return !run_.state.failed();
+    });
     open(kFinished);
   }
 
@@ -115,11 +116,12 @@ class SharedRun {
     KernelArgs args = run_.args(step);
     args.run = &state;
     args.scratch += scratch * step.scratch_bytes;
-    const int64_t units = step.divides_blocks ? step.blocks : step.rows;
+    args.rows = rows_;
+    const int64_t units = step.divides_blocks ? step.blocks : rows_.size();
     const RowRange part{units * band / step.bands, units * (band + 1) / step.bands};
-    if (step.divides_blocks) args.blocks = part;  // (g++ 12 takes a conditional lvalue wrong under -fsanitize=undefined)
-    else args.rows = part;
-    step.kernel(args);
+    if (step.divides_blocks) args.blocks = part;
+    else args.rows = {rows_.begin + part.begin, rows_.begin + part.end};
+    if (part.size() > 0) step.kernel(args);
     if (state.failed()) [[unlikely]] keep_failure(band, state);
   }
 
@@ -138,6 +140,7 @@ class SharedRun {
   int64_t failed_band_ = -1;
   RunState failure_;
   int end_ = 0;
+  RowRange rows_;                    // of the open step
   alignas(64) std::atomic<uint32_t> next_{kNothingYet};
   alignas(64) std::atomic<uint32_t> done_{0};
 };

@@ -277,6 +277,7 @@ Status prepare_quantized_sum(Preparation& p, SumParams* params, const FusedActiv
     params->linear = linear_sum(sa, sb, so, *params, kKind == SumKind::sub, std::numeric_limits<T>::min());
   params->narrow = params->out_factor.shift <= 0 && params->factor[0].shift <= 0 && params->factor[1].shift <= 0;
   p.set_kernel(kernel, params->elements.rows);
+  p.set_same_rows();
   return {};
 }
 
@@ -336,6 +337,7 @@ Status Sum2<kKind>::prepare(Preparation& p) {
   switch (p.output(0).type) {
     case TensorType::float32:
       p.set_kernel(ONEWEIGHT_KERNEL(p.target(), sum_float_kernel<kKind>), rows);
+      p.set_same_rows();
       p.offer_activation(&params->activation);
       return {};
     case TensorType::int8: return prepare_quantized_sum<kKind, int8_t>(p, params, bounds, ONEWEIGHT_KERNEL(p.target(), sum_quantized_kernel<kKind, int8_t>));

@@ -62,7 +62,8 @@ ONEWEIGHT_INLINE Status AddN::prepare(Preparation& p) {
   if (!params) return p.no_memory();
   params->elements = ElementRows(p.input(0).shape);
   params->count = p.input_count();
-  p.set_kernel(p.input(0).type == TensorType::float32 ? &add_n_kernel<float> : &add_n_kernel<uint32_t>, params->elements.rows, &same_rows);
+  p.set_kernel(p.input(0).type == TensorType::float32 ? &add_n_kernel<float> : &add_n_kernel<uint32_t>, params->elements.rows);
+  p.set_same_rows();
   return {};
 }
 

@@ -65,11 +65,12 @@ ONEWEIGHT_INLINE Status Bucketize::prepare(Preparation& p) {
     params->boundaries = boundaries;
   }
   switch (input.type) {
-    case TensorType::float32: p.set_kernel(&bucketize_kernel<float>, params->elements.rows, &same_rows); break;
-    case TensorType::float64: p.set_kernel(&bucketize_kernel<double>, params->elements.rows, &same_rows); break;
-    case TensorType::int32: p.set_kernel(&bucketize_kernel<int32_t>, params->elements.rows, &same_rows); break;
-    default: p.set_kernel(&bucketize_kernel<int64_t>, params->elements.rows, &same_rows);
+    case TensorType::float32: p.set_kernel(&bucketize_kernel<float>, params->elements.rows); break;
+    case TensorType::float64: p.set_kernel(&bucketize_kernel<double>, params->elements.rows); break;
+    case TensorType::int32: p.set_kernel(&bucketize_kernel<int32_t>, params->elements.rows); break;
+    default: p.set_kernel(&bucketize_kernel<int64_t>, params->elements.rows);
   }
+  p.set_same_rows();
   return {};
 }
 #endif

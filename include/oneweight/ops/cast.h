@@ -160,7 +160,8 @@ ONEWEIGHT_INLINE Status Cast::prepare(Preparation& p) {
   if (!params) return p.no_memory();
   params->elements = ElementRows(p.input(0).shape);
   params->from = p.input(0).type, params->to = p.output(0).type;
-  p.set_kernel(&cast_kernel, params->elements.rows, &same_rows);
+  p.set_kernel(&cast_kernel, params->elements.rows);
+  p.set_same_rows();
   if (params->from == params->to) p.allow_alias(0);
   return {};
 }

@@ -58,7 +58,8 @@ Status PartOfComplex<kPart>::prepare(Preparation& p) {
   if (!params) return p.no_memory();
   params->elements = ElementRows(in.shape);
   p.set_kernel(in.type == TensorType::complex64 ? &complex_part_kernel<kPart, float> : &complex_part_kernel<kPart, double>,
-               params->elements.rows, &same_rows);
+               params->elements.rows);
+  p.set_same_rows();
   return {};
 }
 #endif

@@ -61,9 +61,9 @@ inline void concatenation_kernel(const KernelArgs& args) {
     for (int32_t i = 0; i < p.count; ++i) {
       const ConcatenationPart& part = p.parts[i];
       const std::byte* from = args.in<std::byte>(part.input) + run * part.bytes;
-      if (!part.table)
+      if (!part.table && to != from)
         std::memcpy(to, from, static_cast<size_t>(part.bytes));
-      else
+      else if (part.table)
         for (int64_t k = 0; k < part.bytes; ++k)
           to[k] = static_cast<std::byte>(part.table[static_cast<uint8_t>(from[k])]);
       to += part.bytes;
@@ -177,8 +177,16 @@ ONEWEIGHT_INLINE Status Concatenation::prepare(Preparation& p) {
   const int row_axes = std::min(axis, 2);
   const int64_t rows = shape.elements(0, row_axes);
   params->runs_per_row = shape.elements(row_axes, axis);
-  p.set_kernel(&concatenation_kernel, rows, axis >= 2 ? &same_rows : nullptr);
-  if (params->count == 1 && !parts[0].table) p.allow_alias(parts[0].input);
+  p.set_kernel(&concatenation_kernel, rows);
+  if (axis >= 2) p.set_same_rows();
+  // Parts that follow each other as a whole can be computed in their places.
+  if (shape.elements(0, axis) == 1) {
+    int64_t offset = 0;
+    for (int32_t i = 0; i < params->count; offset += parts[i++].bytes)
+      if (!parts[i].table) p.allow_gathered(parts[i].input, offset);
+  } else if (params->count == 1 && !parts[0].table) {
+    p.allow_alias(parts[0].input);
+  }
   return {};
 }
 #endif

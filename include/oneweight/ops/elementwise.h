@@ -40,7 +40,8 @@ Status prepare_unary(Preparation& p, KernelFn kernel, P** params) {
   *params = p.make_params<P>();
   if (!*params) return p.no_memory();
   (*params)->elements = ElementRows(p.input(0).shape);
-  p.set_kernel(kernel, (*params)->elements.rows, &same_rows);
+  p.set_kernel(kernel, (*params)->elements.rows);
+  p.set_same_rows();
   p.allow_in_place(0);
   return {};
 }

@@ -110,7 +110,8 @@ ONEWEIGHT_INLINE Status LocalResponseNormalization::prepare(Preparation& p) {
   params->alpha = p.options().get<float>(2, 0.0f);
   params->beta = p.options().get<float>(3, 0.0f);
   p.set_scratch((params->depth + 2 * params->radius) * static_cast<int64_t>(sizeof(float)));
-  p.set_kernel(ONEWEIGHT_KERNEL(p.target(), local_response_normalization), params->elements.rows, &same_rows);
+  p.set_kernel(ONEWEIGHT_KERNEL(p.target(), local_response_normalization), params->elements.rows);
+  p.set_same_rows();
   p.allow_in_place(0);
   return {};
 }

@@ -16,9 +16,6 @@
 namespace oneweight {
 inline namespace v1 {
 
-// InputRowsFn of operators whose output row r needs input row r.
-inline RowRange same_rows(const void*, RowRange rows) { return rows; }
-
 // The fused activation of an options table (ActivationFunctionType of the schema).
 enum class Activation : int8_t { none = 0, relu = 1, relu_n1_to_1 = 2, relu6 = 3, tanh = 4, sign_bit = 5 };
 

@@ -35,19 +35,20 @@ struct Unpack {
 };
 
 #if ONEWEIGHT_HAS_KERNELS
+inline void copy_run(std::byte* to, const std::byte* from, int64_t bytes) {
+  if (to != from) std::memcpy(to, from, static_cast<size_t>(bytes));  // equal: a view
+}
 inline void pack_kernel(const KernelArgs& args) {
   const auto& p = args.params<PackParams>();
   for (int64_t row = args.rows.begin; row < args.rows.end; ++row)
     for (int64_t i = 0; i < p.count; ++i)
-      std::memcpy(args.out<std::byte>(0) + (row * p.count + i) * p.run_bytes,
-                  args.in<std::byte>(static_cast<int>(i)) + row * p.run_bytes, static_cast<size_t>(p.run_bytes));
+      copy_run(args.out<std::byte>(0) + (row * p.count + i) * p.run_bytes, args.in<std::byte>(static_cast<int>(i)) + row * p.run_bytes, p.run_bytes);
 }
 inline void unpack_kernel(const KernelArgs& args) {
   const auto& p = args.params<PackParams>();
   for (int64_t row = args.rows.begin; row < args.rows.end; ++row)
     for (int64_t i = 0; i < p.count; ++i)
-      std::memcpy(args.out<std::byte>(static_cast<int>(i)) + row * p.run_bytes,
-                  args.in<std::byte>(0) + (row * p.count + i) * p.run_bytes, static_cast<size_t>(p.run_bytes));
+      copy_run(args.out<std::byte>(static_cast<int>(i)) + row * p.run_bytes, args.in<std::byte>(0) + (row * p.count + i) * p.run_bytes, p.run_bytes);
 }
 
 // Parameters and rows for a stack of `part` along `axis`.
@@ -60,7 +61,11 @@ inline Status set_pack_kernel(Preparation& p, KernelFn kernel, const Operand& pa
   params->count = count;
   params->run_bytes = shape.elements(axis, shape.rank()) * element;
   p.set_kernel(kernel, params->run_bytes > 0 ? shape.elements(0, axis) : 0);
-  if (count == 1) p.allow_alias(0);
+  if (shape.elements(0, axis) == 1)
+    for (int i = 0; i < count; ++i) {
+      if (kernel == &pack_kernel) p.allow_gathered(i, i * params->run_bytes);
+      else p.allow_part(0, i, i * params->run_bytes);
+    }
   return {};
 }
 

@@ -86,6 +86,7 @@ ONEWEIGHT_INLINE Status Prelu::prepare(Preparation& p) {
   params->elements = ElementRows(p.output(0).shape);
   if (p.input(0).type == TensorType::float32) {
     p.set_kernel(ONEWEIGHT_KERNEL(p.target(), prelu_float_kernel), params->elements.rows);
+    p.set_same_rows();
     return {};
   }
   const Operand &in = p.input(0), &alpha = p.input(1), &out = p.output(0);
@@ -94,6 +95,7 @@ ONEWEIGHT_INLINE Status Prelu::prepare(Preparation& p) {
   params->positive = quantize_multiplier(static_cast<double>(in.scale() / out.scale()));
   params->negative = quantize_multiplier(static_cast<double>(in.scale() * alpha.scale() / out.scale()));
   p.set_kernel(in.type == TensorType::int8 ? &prelu_quantized_kernel<int8_t> : &prelu_quantized_kernel<uint8_t>, params->elements.rows);
+  p.set_same_rows();
   return {};
 }
 

@@ -88,6 +88,7 @@ Status prepare_quantized_div(Preparation& p) {
   const float divisor = p.input(1).scale() * p.output(0).scale();
   params->out_factor = quantize_multiplier(static_cast<double>(p.input(0).scale() / divisor));
   p.set_kernel(&quantized_div_kernel<T>, params->elements.rows);
+  p.set_same_rows();
   return {};
 }
 ONEWEIGHT_INLINE Status QuantizedDiv::prepare(Preparation& p) {
@@ -162,6 +163,7 @@ inline Status QuantizedSquaredDifference::prepare(Preparation& p) {
   params->out_factor =
       quantize_multiplier(twice * twice / (static_cast<double>(1 << (2 * kSquaredDifferenceShift)) * static_cast<double>(p.output(0).scale())));
   p.set_kernel(ONEWEIGHT_KERNEL(p.target(), quantized_squared_difference_kernel), params->elements.rows);
+  p.set_same_rows();
   return {};
 }
 

@@ -88,6 +88,7 @@ ONEWEIGHT_INLINE Status Slice::prepare(Preparation& p) {
   copy.from_offset = offset;
   for (int i = 0; i < in.rank(); ++i) copy.add_axis(shape[i], from[i], to[i]);
   copy.finish(element);
+  if (!moving && copy.rank == 0) p.allow_part(0, 0, offset);  // one run of bytes
   if (!moving) return set_strided_copy(p, copy);
   MovingSliceParams* params = p.make_params<MovingSliceParams>();
   if (!params) return p.no_memory();

@@ -40,7 +40,8 @@ inline void split_kernel(const KernelArgs& args) {
   for (int64_t row = args.rows.begin; row < args.rows.end; ++row)
     for (int32_t i = 0; i < p.count; ++i) {
       const int64_t bytes = p.part_bytes[i];
-      if (bytes > 0) std::memcpy(args.out<std::byte>(i) + row * bytes, from, static_cast<size_t>(bytes));
+      std::byte* to = args.out<std::byte>(i) + row * bytes;
+      if (bytes > 0 && to != from) std::memcpy(to, from, static_cast<size_t>(bytes));
       from += bytes;
     }
 }
@@ -99,8 +100,11 @@ Status SplitBy<kSizes>::prepare(Preparation& p) {
   params->input = kData;
   params->count = count;
   params->run_bytes = extent * inner;
-  if (count == 1) p.allow_alias(kData);
   p.set_kernel(&split_kernel, input.shape.elements(0, axis));
+  if (input.shape.elements(0, axis) == 1) {
+    int64_t offset = 0;
+    for (int i = 0; i < count; offset += parts[i++]) p.allow_part(kData, i, offset);
+  }
   return {};
 }
 #endif

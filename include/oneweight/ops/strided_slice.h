@@ -103,7 +103,7 @@ ONEWEIGHT_INLINE Status StridedSlice::prepare(Preparation& p) {
   copy.from_offset = offset;
   for (int i = 0; i < shape.rank(); ++i) copy.add_axis(shape[i], step_bytes[i], to[i]);
   copy.finish(element);
-  if (p.input(0).shape.elements() == shape.elements() && copy.rank == 0 && offset == 0) p.allow_alias(0);
+  if (copy.rank == 0) p.allow_part(0, 0, offset);  // one run of bytes
   return set_strided_copy(p, copy);
 }
 #endif

@@ -34,19 +34,21 @@ inline bool divide_into_bands(std::span<const PlanTensor> tensors, std::span<Ste
   double divided = 0;
   for (size_t s = 0; s < steps.size(); ++s) {
     Step& step = steps[s];
-    const double all = works[s].all < 0 ? byte_work(tensors, step) : works[s].all;
+    // A step in a chain is divided within each tile.
+    const int64_t rows = step.tile_rows > 0 ? step.tile_rows : step.rows;
+    const double all = (works[s].all < 0 ? byte_work(tensors, step) : works[s].all) * static_cast<double>(rows) / static_cast<double>(std::max<int64_t>(step.rows, 1));
     // What one of `workers` does when they share `units`.
     const auto share = [&](int64_t units, double each) {
       return all * static_cast<double>((units + workers - 1) / workers) / static_cast<double>(std::max<int64_t>(units, 1)) + each;
     };
-    step.divides_blocks = share(step.blocks, works[s].each_block_range) < share(step.rows, works[s].each_range);
-    const int64_t units = step.divides_blocks ? step.blocks : step.rows;
+    step.divides_blocks = share(step.blocks, works[s].each_block_range) < share(rows, works[s].each_range);
+    const int64_t units = step.divides_blocks ? step.blocks : rows;
     const double each = step.divides_blocks ? works[s].each_block_range : works[s].each_range;
     const int64_t bands = std::min({workers, units, whole(all / one)});
     if (bands < 2 || each > all / 4) continue;
     const int64_t shorter = std::min({kShorter * workers, units, whole(all / (4 * one)), whole(all / (32 * std::max(each, 1.0)))});
     step.bands = std::max(bands, shorter);
-    divided += all;
+    divided += all * static_cast<double>(step.rows) / static_cast<double>(std::max<int64_t>(rows, 1));
   }
   if (divided > kCall * one) return true;
   for (Step& step : steps) step.bands = 1;

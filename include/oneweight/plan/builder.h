@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "oneweight/plan/arena.h"
 #include "oneweight/plan/bands.h"
+#include "oneweight/plan/layout.h"
 #include "oneweight/plan/op_row.h"
 #include "oneweight/plan/resources.h"
 
@@ -93,8 +93,7 @@ class PlanBuilder {
       if (info_[t].unsized && (info_[t].is_output || info_[t].keep)) return unsized_error(static_cast<int>(t), " and is asked for");
     for (int32_t t : plan_->outputs_) ONEWEIGHT_RETURN_IF_ERROR(need_value(t));
     remove_unused();
-    emit_steps();
-    place();
+    lay_out();
     if (options_.memory_limit > 0 && plan_->context_bytes_ > options_.memory_limit) return limit_error();
     return {};
   }
@@ -350,8 +349,8 @@ class PlanBuilder {
       ONEWEIGHT_RETURN_IF_ERROR(set_constant(node.outputs[c.out], c.bytes, static_cast<size_t>(t.bytes)));
     }
     if (!p.constant_outputs_.empty() && p.constant_outputs_.size() == node.outputs.size()) return {};
-    if (!p.kernel_) return p.error(ErrorCode::unsupported, "did not state a kernel");
-    if (p.scratch_ < 0) return p.error(ErrorCode::unsupported, "needs more scratch than can be counted");
+    if (!p.facts_.kernel) return p.error(ErrorCode::unsupported, "did not state a kernel");
+    if (p.facts_.scratch < 0) return p.error(ErrorCode::unsupported, "needs more scratch than can be counted");
     node.live = true;
     if (!node.outputs.empty() && info_[node.outputs[0]].widened_from >= 0) {
       node.live = false;
@@ -394,7 +393,7 @@ class PlanBuilder {
   // Runs a node whose inputs are all known now, if its outputs are small enough to be kept.
   Status fold(Node& node, int64_t limit) {
     Preparation& p = node.preparation;
-    if (!p.foldable_ || p.side_effect_) return {};
+    if (!p.foldable_ || p.facts_.changes_state) return {};
     for (int32_t t : node.inputs)
       if (t >= 0 && !is_constant(t)) return {};
     int64_t bytes = 0;
@@ -402,7 +401,7 @@ class PlanBuilder {
       if (info_[t].is_output || tensor_type_bits(plan_->tensors_[t].type) == 0) return {};
       bytes += plan_->tensors_[t].bytes;
     }
-    if (bytes > limit || p.scratch_ > 16 * limit) return {};
+    if (bytes > limit || p.facts_.scratch > 16 * limit) return {};
     std::vector<std::byte*> addresses(plan_->tensors_.size(), nullptr);
     for (int32_t t : node.inputs)
       if (t >= 0) addresses[t] = const_cast<std::byte*>(plan_->tensors_[t].constant);
@@ -411,12 +410,12 @@ class PlanBuilder {
       if (!addresses[t]) return p.no_memory();
     }
     PlanMemory temporary;
-    auto* scratch = static_cast<std::byte*>(temporary.allocate(static_cast<size_t>(p.scratch_) + 1));
+    auto* scratch = static_cast<std::byte*>(temporary.allocate(static_cast<size_t>(p.facts_.scratch) + 1));
     if (!scratch) return p.no_memory();
     RunState state;
     std::vector<int32_t> inputs = node.inputs;
     inputs.insert(inputs.end(), kAbsentInputs, -1);
-    p.kernel_(KernelArgs{p.params_, addresses.data(), inputs.data(), node.outputs.data(), scratch, {0, p.rows_}, &state, {0, p.blocks_}});
+    p.facts_.kernel(KernelArgs{p.facts_.params, addresses.data(), inputs.data(), node.outputs.data(), scratch, {0, p.facts_.rows}, &state, {0, p.facts_.blocks}});
     if (state.failed()) return p.error(state.code(), "%s", state.message());
     for (int32_t t : node.outputs)
       ONEWEIGHT_RETURN_IF_ERROR(set_constant(t, addresses[t], static_cast<size_t>(plan_->tensors_[t].bytes)));
@@ -505,7 +504,7 @@ class PlanBuilder {
     for (size_t i = nodes_.size(); i-- > 0;) {
       Node& node = *nodes_[i];
       if (!node.live) continue;
-      bool used = node.preparation.side_effect_;
+      bool used = node.preparation.facts_.changes_state;
       for (int32_t t : node.outputs) used = used || needed[t];
       for (int32_t t : node.inputs) used = used || (t >= 0 && plan_->tensors_[t].placement == Placement::state);
       node.live = used;
@@ -515,203 +514,193 @@ class PlanBuilder {
     }
   }
 
-  // Buffers: sets of tensors that share memory, as a forest of parents.
-  int find(int t) {
-    while (parent_[t] != t) t = parent_[t] = parent_[parent_[t]];
-    return t;
-  }
-  struct Buffer {
-    int64_t bytes = 0;
-    int32_t first = 0, last = 0;
-    bool has_input = false, has_output = false;
-  };
-  void unite(int from, int into) {
-    from = find(from), into = find(into);
-    if (from == into) return;
-    parent_[from] = into;
-    Buffer &a = buffers_[into], &b = buffers_[from];
-    a.bytes = std::max(a.bytes, b.bytes);
-    a.first = std::min(a.first, b.first);
-    a.last = std::max(a.last, b.last);
-    a.has_input |= b.has_input;
-    a.has_output |= b.has_output;
-  }
-
   bool in_arena(int t) const { return t >= 0 && info_[t].computed && plan_->tensors_[t].placement != Placement::state; }
-
-  bool try_alias(Node& node) {
-    const auto [in, out] = node.preparation.alias_;
-    if (in < 0) return false;
-    const int from = node.inputs[in], to = node.outputs[out];
-    PlanTensor &source = plan_->tensors_[from], &result = plan_->tensors_[to];
-    if (info_[to].is_output && node.outputs.size() == 1 && is_constant(from)) return false;
-    if (is_constant(from)) {
-      result.placement = Placement::constant;
-      result.constant = source.constant;
-      info_[to].computed = false;
-      return true;
-    }
-    if (!in_arena(from) || source.bytes != result.bytes) return false;
-    const Buffer& buffer = buffers_[find(from)];
-    if (info_[to].is_output && (buffer.has_input || buffer.has_output)) return false;
-    unite(to, from);
-    return true;
-  }
 
   // All outputs are without elements, and no variable changes.
   bool computes_nothing(const Node& node) const {
-    bool nothing = !node.preparation.side_effect_;
+    bool nothing = !node.preparation.facts_.changes_state;
     for (int32_t t : node.outputs) nothing = nothing && plan_->tensors_[t].bytes == 0;
     for (int32_t t : node.inputs)
       nothing = nothing && (t < 0 || plan_->tensors_[t].placement != Placement::state || plan_->tensors_[t].bytes == 0);
     return nothing;
   }
 
-  void emit_steps() {
-    // Aliases and in-place steps are decided in execution order, with the uses that are left.
-    const size_t n = info_.size();
-    parent_.resize(n);
-    buffers_.assign(n, {});
-    std::vector<Node*> order;
-    for (auto& node : nodes_)
-      if (node->live) order.push_back(node.get());
-    for (size_t t = 0; t < n; ++t) parent_[t] = static_cast<int>(t), buffers_[t] = {0, 1 << 30, -1, false, false};
-    for (size_t s = 0; s < order.size(); ++s) {
-      for (int32_t t : order[s]->outputs) touch(t, static_cast<int>(s));
-      for (int32_t t : order[s]->inputs)
-        if (t >= 0) touch(t, static_cast<int>(s));
+  // The outputs are constants, as bytes of a constant input.
+  bool is_view_of_constant(const Node& node) {
+    const std::vector<StepFacts::View>& views = node.preparation.facts_.views;
+    if (views.empty() || node.preparation.facts_.changes_state) return false;
+    std::vector<char> viewed(node.outputs.size(), 0);
+    for (const StepFacts::View& view : views) {
+      const int from = node.inputs[view.in], to = node.outputs[view.out];
+      if (view.gathers || from < 0 || !is_constant(from) || info_[to].is_output) return false;
+      viewed[view.out] = 1;
     }
-    const int end = static_cast<int>(order.size());
-    for (size_t t = 0; t < n; ++t) {
-      Buffer& buffer = buffers_[t];
-      PlanTensor& tensor = plan_->tensors_[t];
-      if (tensor.placement != Placement::constant) tensor.bytes = std::max<int64_t>(tensor.shape.bytes(tensor.type), 0);
-      buffer.bytes = tensor.bytes;
-      if (info_[t].is_input) touch(static_cast<int>(t), 0), buffer.first = 0, buffer.last = end, buffer.has_input = true;
-      if (info_[t].is_output || info_[t].keep) touch(static_cast<int>(t), end), buffer.has_output = info_[t].is_output;
+    if (std::count(viewed.begin(), viewed.end(), 0) > 0) return false;
+    for (const StepFacts::View& view : views) {
+      PlanTensor& result = plan_->tensors_[node.outputs[view.out]];
+      result.placement = Placement::constant;
+      result.constant = plan_->tensors_[node.inputs[view.in]].constant + view.offset;
+      info_[node.outputs[view.out]].computed = false;
     }
-    std::vector<Node*> kept;
-    for (size_t s = 0; s < order.size(); ++s) {
-      Node& node = *order[s];
-      if (computes_nothing(node) || try_alias(node)) continue;
-      kept.push_back(&node);
-      for (const auto& [in, out] : node.preparation.in_place_) {
-        const int from = node.inputs[in], to = node.outputs[out];
-        if (!in_arena(from) || !in_arena(to) || find(from) == find(to)) continue;
-        const Buffer& buffer = buffers_[find(from)];
-        if (buffer.has_input || buffer.last != static_cast<int>(s) || plan_->tensors_[from].bytes != plan_->tensors_[to].bytes ||
-            buffer.bytes != plan_->tensors_[to].bytes)
-          continue;
-        bool shared = false;         // another input in the same memory under another name
-        for (int32_t t : node.inputs) shared = shared || (t >= 0 && t != from && in_arena(t) && find(t) == find(from));
-        for (int32_t t : node.outputs) shared = shared || (t != to && in_arena(t) && find(t) == find(from));
-        if (shared) continue;
-        unite(to, from);
-        break;
-      }
-    }
-    order_ = std::move(kept);
-    // Step numbers without the vanished ones.
-    size_t operands = 0;
-    for (Node* node : order_) operands += node->inputs.size() + kAbsentInputs + node->outputs.size();
-    plan_->operands_.reserve(operands);
-    plan_->steps_.reserve(order_.size());
-    for (Node* node : order_) {
-      const Preparation& p = node->preparation;
-      Step step;
-      step.kernel = p.kernel_;
-      step.name = p.op_->name().data();  // both sources of names end with a zero
-      step.params = p.params_;
-      step.inputs = plan_->operands_.data() + plan_->operands_.size();
-      plan_->operands_.insert(plan_->operands_.end(), node->inputs.begin(), node->inputs.end());
-      plan_->operands_.insert(plan_->operands_.end(), kAbsentInputs, -1);
-      step.outputs = plan_->operands_.data() + plan_->operands_.size();
-      plan_->operands_.insert(plan_->operands_.end(), node->outputs.begin(), node->outputs.end());
-      step.rows = p.rows_, step.blocks = p.blocks_;
-      step.input_rows = p.input_rows_;
-      step.scratch_bytes = (p.scratch_ + kAlignment - 1) / kAlignment * kAlignment;
-      step.input_count = static_cast<int32_t>(node->inputs.size());
-      step.output_count = static_cast<int32_t>(node->outputs.size());
-      step.operator_index = p.index_;
-      plan_->steps_.push_back(step);
-    }
-    std::vector<StepWork> works;
-    for (const Node* node : order_) works.push_back(node->preparation.work_);
-    plan_->is_divided_ = divide_into_bands(plan_->tensors_, plan_->steps_, works, plan_->workers_, options_.band_work);
-  }
-  void touch(int t, int32_t step) {
-    Buffer& buffer = buffers_[t];
-    buffer.first = std::min(buffer.first, step);
-    buffer.last = std::max(buffer.last, step);
+    return true;
   }
 
-  void place() {
+  bool stays(const Node& node) const {
+    bool stays = node.preparation.facts_.changes_state || !node.preparation.foldable_;
+    for (int32_t t : node.inputs) stays = stays || (t >= 0 && (plan_->tensors_[t].placement == Placement::state || plan_->tensors_[t].type == TensorType::resource));
+    return stays;
+  }
+
+  void lay_out() {
+    for (PlanTensor& t : plan_->tensors_)
+      if (t.placement != Placement::constant) t.bytes = std::max<int64_t>(t.shape.bytes(t.type), 0);
+    std::vector<LayoutStep> steps;
+    for (auto& node : nodes_) {
+      if (!node->live || computes_nothing(*node) || is_view_of_constant(*node)) continue;
+      order_.push_back(node.get());
+    }
+    for (Node* node : order_) steps.push_back({&node->preparation.facts_, node->inputs, node->outputs, stays(*node)});
+    std::vector<LayoutTensor> tensors(info_.size());
+    for (size_t t = 0; t < info_.size(); ++t) {
+      const PlanTensor& tensor = plan_->tensors_[t];
+      const bool is_map = tensor.shape.rank() == 4;
+      tensors[t] = {.bytes = tensor.bytes,
+                    .rows = is_map ? tensor.shape[0] * tensor.shape[1] : 0,
+                    .pixels = is_map ? tensor.shape.elements(0, 3) : 0,
+                    .in_arena = in_arena(static_cast<int>(t)) && tensor.placement != Placement::constant,
+                    .is_input = info_[t].is_input,
+                    .is_output = info_[t].is_output,
+                    .is_kept = info_[t].keep};
+    }
+    Layout layout(std::move(tensors), std::move(steps));
+    // Without a limit tiles may add little work, with one as much as it takes.
+    constexpr double kExtra[] = {0.03, 0.1, 0.3, 1};
+    const bool tiles = options_.tile_rows >= 0;
+    layout.arrange(tiles ? kExtra[0] : -1, options_.tile_rows, options_.reorder);
+    emit(layout);
+    for (size_t i = 1; tiles && i < std::size(kExtra) && options_.memory_limit > 0 && plan_->context_bytes_ > options_.memory_limit; ++i) {
+      layout.arrange(kExtra[i], options_.tile_rows, options_.reorder);
+      emit(layout);
+    }
+  }
+
+  void emit(Layout& layout) {
     Plan& plan = *plan_;
-    const int n = static_cast<int>(plan.tensors_.size()), end = static_cast<int>(plan.steps_.size());
+    plan.steps_.clear(), plan.operands_.clear(), plan.chains_.clear(), plan.chain_tables_.clear();
+    size_t operands = 0;
+    for (int32_t i : layout.order()) operands += order_[i]->inputs.size() + kAbsentInputs + order_[i]->outputs.size();
+    for (const Tiling& chain : layout.chains())
+      for (const Tiling::Window& window : chain.windows) operands += window.maps.size();
+    plan.operands_.reserve(operands);
+    plan.steps_.reserve(layout.order().size());
+    std::vector<StepWork> works;
+    for (int32_t i : layout.order()) {
+      const Node* node = order_[i];
+      const StepFacts& facts = node->preparation.facts_;
+      Step step;
+      step.kernel = facts.kernel;
+      step.name = node->preparation.op_->name().data();  // both sources of names end with a zero
+      step.params = facts.params;
+      step.inputs = plan.operands_.data() + plan.operands_.size();
+      plan.operands_.insert(plan.operands_.end(), node->inputs.begin(), node->inputs.end());
+      plan.operands_.insert(plan.operands_.end(), kAbsentInputs, -1);
+      step.outputs = plan.operands_.data() + plan.operands_.size();
+      plan.operands_.insert(plan.operands_.end(), node->outputs.begin(), node->outputs.end());
+      step.rows = facts.rows, step.blocks = facts.blocks;
+      step.scratch_bytes = (facts.scratch + kAlignment - 1) / kAlignment * kAlignment;
+      step.input_count = static_cast<int32_t>(node->inputs.size());
+      step.output_count = static_cast<int32_t>(node->outputs.size());
+      step.operator_index = node->preparation.index_;
+      plan.steps_.push_back(step);
+      works.push_back(facts.work);
+    }
+    emit_chains(layout);
+    plan.is_divided_ = divide_into_bands(plan.tensors_, plan.steps_, works, plan.workers_, options_.band_work);
+    place(layout);
+  }
+
+  void emit_chains(const Layout& layout) {
+    Plan& plan = *plan_;
+    for (const Tiling& tiling : layout.chains()) {
+      auto table = std::make_unique<int32_t[]>(tiling.ends.size() + tiling.lows.size());
+      auto windows = std::make_unique<Chain::Window[]>(tiling.windows.size());
+      std::copy(tiling.ends.begin(), tiling.ends.end(), table.get());
+      std::copy(tiling.lows.begin(), tiling.lows.end(), table.get() + tiling.ends.size());
+      for (size_t w = 0; w < tiling.windows.size(); ++w) {
+        const Tiling::Window& from = tiling.windows[w];
+        Chain::Window& window = windows[w];
+        window.tensors = plan.operands_.data() + plan.operands_.size();
+        plan.operands_.insert(plan.operands_.end(), from.maps.begin(), from.maps.end());
+        window.tensor_count = static_cast<int32_t>(from.maps.size());
+        window.writer = from.writer;
+        const PlanTensor& map = plan.tensors_[static_cast<size_t>(from.maps[0])];
+        window.row_bytes = map.bytes / (map.shape[0] * map.shape[1]);
+      }
+      Chain chain;
+      chain.first = tiling.first, chain.count = tiling.count();
+      chain.tiles = static_cast<int32_t>(tiling.tiles), chain.window_count = static_cast<int32_t>(tiling.windows.size());
+      chain.windows = windows.get();
+      chain.ends = table.get(), chain.lows = table.get() + tiling.ends.size();
+      for (int32_t k = 0; k < chain.count; ++k) {
+        Step& step = plan.steps_[static_cast<size_t>(chain.first + k)];
+        step.tile_rows = (step.rows + chain.tiles - 1) / chain.tiles;
+      }
+      plan.chains_.push_back(chain);
+      plan.chain_tables_.push_back({std::move(table), std::move(windows)});
+      plan.chain_bytes_ += (tiling.ends.size() + tiling.lows.size()) * sizeof(int32_t) + tiling.windows.size() * sizeof(Chain::Window);
+    }
+  }
+
+  void place(Layout& layout) {
+    Plan& plan = *plan_;
+    const auto end = static_cast<int32_t>(plan.steps_.size());
     const auto aligned = [](int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; };
     // The block begins with the addresses of all tensors, and one address per output for bound memory.
-    plan.arena_offset_ = aligned(static_cast<int64_t>(n + static_cast<int>(plan.outputs_.size())) * static_cast<int64_t>(sizeof(void*)));
+    plan.arena_offset_ = aligned(static_cast<int64_t>(plan.tensors_.size() + plan.outputs_.size()) * static_cast<int64_t>(sizeof(void*)));
     // The main plan's block holds the resources of all.
     if (path_.size() == 1) plan.resource_bytes_ = resources_->bytes();
     int64_t state = plan.arena_offset_ + aligned(plan.resource_bytes_);
-    for (int t = 0; t < n; ++t) {
-      PlanTensor& tensor = plan.tensors_[t];
+    for (PlanTensor& tensor : plan.tensors_) {
       tensor.first_step = end, tensor.last_step = -1;
       if (tensor.placement != Placement::state) continue;
-      tensor.bytes = std::max<int64_t>(tensor.shape.bytes(tensor.type), 0);
       tensor.offset = state;
       state += aligned(tensor.bytes);
     }
     plan.state_bytes_ = state - plan.arena_offset_;  // with resources
-    for (int s = 0; s < end; ++s) {
-      const Step& step = plan.steps_[s];
+    const auto see = [&](int32_t t, int32_t step) {
+      PlanTensor& tensor = plan.tensors_[static_cast<size_t>(t)];
+      tensor.first_step = std::min(tensor.first_step, step), tensor.last_step = std::max(tensor.last_step, step);
+    };
+    std::vector<int64_t> scratch;
+    plan.largest_scratch_ = 0;
+    for (int32_t s = 0; s < end; ++s) {
+      const Step& step = plan.steps_[static_cast<size_t>(s)];
       for (int i = 0; i < step.input_count; ++i)
         if (step.inputs[i] >= 0) see(step.inputs[i], s);
       for (int i = 0; i < step.output_count; ++i) see(step.outputs[i], s);
+      scratch.push_back(plan.scratch_bytes(step));
+      plan.largest_scratch_ = std::max(plan.largest_scratch_, step.scratch_bytes);
     }
-    for (int t = 0; t < n; ++t) {
-      if (info_[t].is_input) see(t, -1), see(t, end);
-      if (info_[t].is_output || info_[t].keep) see(t, end);
+    for (size_t t = 0; t < info_.size(); ++t) {
+      if (info_[t].is_input) see(static_cast<int32_t>(t), -1), see(static_cast<int32_t>(t), end);
+      if (info_[t].is_output || info_[t].keep) see(static_cast<int32_t>(t), end);
     }
-    std::vector<int> item_of(static_cast<size_t>(n), -1);
-    std::vector<ArenaItem> items;
-    for (int t = 0; t < n; ++t) {
+    plan.context_bytes_ = state + layout.place(scratch);
+    for (size_t t = 0; t < info_.size(); ++t) {
+      const Layout::Place& place = layout.place_of(static_cast<int32_t>(t));
       PlanTensor& tensor = plan.tensors_[t];
-      if (!in_arena(t) || tensor.last_step < tensor.first_step || tensor.placement == Placement::constant) continue;
-      const int root = find(t);
+      if (place.buffer < 0 || tensor.last_step < tensor.first_step) continue;
       tensor.placement = Placement::arena;
-      tensor.buffer = root;
-      if (item_of[root] < 0) {
-        item_of[root] = static_cast<int>(items.size());
-        items.push_back({0, tensor.first_step, tensor.last_step, 0});
+      tensor.buffer = place.buffer, tensor.offset = state + place.offset;
+      tensor.window_rows = place.window_rows;
+    }
+    for (size_t s = 0; s < plan.steps_.size(); ++s) plan.steps_[s].scratch_offset = state + layout.scratch_offset(s);
+    for (size_t c = 0; c < plan.chains_.size(); ++c)
+      for (int32_t w = 0; w < plan.chains_[c].window_count; ++w) {
+        Chain::Window& window = plan.chain_tables_[c].windows[static_cast<size_t>(w)];
+        window.offset = plan.tensors_[static_cast<size_t>(window.tensors[0])].offset;
       }
-      ArenaItem& item = items[item_of[root]];
-      item.bytes = std::max(item.bytes, std::max<int64_t>(tensor.bytes, 1));
-      item.first = std::min(item.first, tensor.first_step);
-      item.last = std::max(item.last, tensor.last_step);
-    }
-    const size_t first_scratch = items.size();
-    for (int s = 0; s < end; ++s) {
-      items.push_back({plan.scratch_bytes(plan.steps_[s]), s, s, 0});
-      plan.largest_scratch_ = std::max(plan.largest_scratch_, plan.steps_[s].scratch_bytes);
-    }
-    const int64_t arena = place_in_arena(items, kAlignment);
-    plan.context_bytes_ = state + arena;
-    for (int t = 0; t < n; ++t)
-      if (plan.tensors_[t].placement == Placement::arena) plan.tensors_[t].offset = state + items[item_of[find(t)]].offset;
-    for (int s = 0; s < end; ++s) plan.steps_[s].scratch_offset = state + items[first_scratch + s].offset;
-    int64_t most = -1;
-    for (int s = 0; s < end; ++s) {
-      int64_t alive = 0;
-      for (const ArenaItem& item : items)
-        if (item.first <= s && item.last >= s) alive += aligned(item.bytes);
-      if (alive > most) most = alive, plan.peak_step_ = s;
-    }
-  }
-  void see(int t, int32_t step) {
-    PlanTensor& tensor = plan_->tensors_[t];
-    tensor.first_step = std::min(tensor.first_step, step);
-    tensor.last_step = std::max(tensor.last_step, step);
+    plan.peak_step_ = layout.peak();
   }
 
   Status limit_error() const {
@@ -741,6 +730,7 @@ class PlanBuilder {
       return parent.invalid("gives subgraph %d %zu inputs, it has %zu", index, inputs.size(), graphs[index].inputs.size());
     PlanOptions options;
     options.fuse = options_.fuse;
+    options.reorder = options_.reorder, options.tile_rows = options_.tile_rows;
     options.custom_operators = options_.custom_operators;
     std::vector<int> path = path_;
     path.push_back(index);
@@ -771,9 +761,7 @@ class PlanBuilder {
   std::unique_ptr<Plan> plan_;
   std::vector<Tensor> info_;
   std::vector<std::unique_ptr<Node>> nodes_;
-  std::vector<Node*> order_;
-  std::vector<int> parent_;
-  std::vector<Buffer> buffers_;
+  std::vector<Node*> order_;         // that become steps, in the file's order
 };
 
 inline Status Preparation::resource(const std::string& name, TensorType type, const Shape& shape, int64_t* offset) {

@@ -41,7 +41,12 @@ struct PlanOptions {
   int64_t band_work = 256 * 1024;
   // Operators of the user's own (plan/custom_operator.h), asked before the set's. The rows must outlive the making of the plan.
   std::vector<const OpRow*> custom_operators;
-  // Largest block of scratch a context may need, in bytes; 0 = no limit.
+  // Steps may run in another order than the file's, where that needs less memory.
+  bool reorder = true;
+  // Chains of steps run tile by tile (Plan::chains) where that needs less memory for little more work. -1: never; n > 0: wherever
+  // they can, in tiles of n rows. Answers are the same bits.
+  int tile_rows = 0;
+  // Largest block of scratch a context may need, in bytes; 0 = no limit. With a limit tiles may be as low as it takes.
   int64_t memory_limit = 0;
 };
 
@@ -65,6 +70,7 @@ struct PlanTensor {
   int32_t buffer = -1;               // tensors with equal numbers share memory (views, in-place steps)
   int32_t first_step = -1;           // written by (-1: before the run)
   int32_t last_step = -1;            // last read by (number of steps: after the run)
+  int64_t window_rows = 0;           // > 0: only so many image rows of it are in memory at a time, inside a chain
 };
 
 struct Step {
@@ -76,13 +82,34 @@ struct Step {
   int64_t rows = 1;
   int64_t blocks = 1;                // of output channels
   int64_t bands = 1;                 // parts of the rows, or of the blocks, that threads may compute at the same time
-  InputRowsFn input_rows = nullptr;
+  int64_t tile_rows = 0;             // in a chain: rows of a tile, about
   int64_t scratch_offset = 0;
   int64_t scratch_bytes = 0;         // of one band, a multiple of kAlignment
   int32_t input_count = 0;
   int32_t output_count = 0;
   int32_t operator_index = 0;        // in the subgraph
   bool divides_blocks = false;       // the bands are parts of the blocks
+};
+
+// Consecutive steps that run tile by tile: in tile k, step number s of them computes its rows from ends[k - 1][s] to ends[k][s]
+// (from 0 in the first), and the tensors of window w hold their rows from lows[k][w] on.
+struct Chain {
+  struct Window {
+    const int32_t* tensors = nullptr;
+    int32_t tensor_count = 0;
+    int32_t writer = 0;              // number of the step whose rows have been computed into it
+    int64_t row_bytes = 0;
+    int64_t offset = 0;              // from the start of the block
+  };
+  int32_t first = 0, count = 0;
+  int32_t tiles = 0, window_count = 0;
+  const Window* windows = nullptr;
+  const int32_t* ends = nullptr;
+  const int32_t* lows = nullptr;
+
+  int64_t end(int32_t tile, int32_t step) const { return tile < 0 ? 0 : ends[static_cast<int64_t>(tile) * count + step]; }
+  int64_t low(int32_t tile, int32_t window) const { return tile < 0 ? 0 : lows[static_cast<int64_t>(tile) * window_count + window]; }
+  RowRange rows(int32_t tile, int32_t step) const { return {end(tile - 1, step), end(tile, step)}; }
 };
 
 // Memory of a plan's parameters and derived constants: grows in chunks, addresses stay.
@@ -123,6 +150,8 @@ class Plan {
   const std::shared_ptr<const ModelView>& model() const { return model_; }
   const SubgraphDef& subgraph() const { return model_->subgraphs()[subgraph_]; }
   std::span<const Step> steps() const { return steps_; }
+  // Those of the steps that run tile by tile, in their order.
+  std::span<const Chain> chains() const { return chains_; }
   std::span<const PlanTensor> tensors() const { return tensors_; }
   // Tensor indices of inputs and outputs, in the order of the signature or the subgraph.
   std::span<const int32_t> inputs() const { return inputs_; }
@@ -160,7 +189,7 @@ class Plan {
   size_t plan_bytes() const {
     size_t children = 0;
     for (const auto& child : children_) children += child->plan_bytes();
-    return children + sizeof(Plan) + memory_.total() + steps_.capacity() * sizeof(Step) +
+    return children + sizeof(Plan) + memory_.total() + chain_bytes_ + steps_.capacity() * sizeof(Step) +
            tensors_.capacity() * sizeof(PlanTensor) + operands_.capacity() * sizeof(int32_t);
   }
   // One Highway target bit: the kernels this plan points to.
@@ -185,7 +214,14 @@ class Plan {
   int subgraph_ = 0;
   std::vector<Step> steps_;
   std::vector<PlanTensor> tensors_;
-  std::vector<int32_t> operands_;    // what the steps' inputs and outputs point into
+  std::vector<int32_t> operands_;    // what the steps' inputs and outputs and the chains' windows point into
+  struct ChainTables {
+    std::unique_ptr<int32_t[]> numbers;
+    std::unique_ptr<Chain::Window[]> windows;
+  };
+  std::vector<Chain> chains_;
+  std::vector<ChainTables> chain_tables_;
+  size_t chain_bytes_ = 0;
   std::vector<int32_t> inputs_, outputs_;
   std::vector<std::string> input_names_, output_names_;
   PlanMemory memory_;

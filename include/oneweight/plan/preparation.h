@@ -58,6 +58,22 @@ struct StepWork {
   double all = -1, each_range = 0, each_block_range = 0;
 };
 
+// What the plan knows of a step when it gives tensors their places.
+struct StepFacts {
+  KernelFn kernel = nullptr;
+  const void* params = nullptr;
+  int64_t rows = 1, blocks = 1, scratch = 0;
+  InputRowsFn input_rows = nullptr;
+  uint32_t row_inputs = 0;           // bit i: input_rows speaks of input i
+  StepWork work;
+  struct InPlace { int in = -1, out = -1; };
+  std::vector<InPlace> in_place;
+  // Output `out` is the bytes of input `in` from `offset`, or, with `gathers`, holds them from there.
+  struct View { int in = -1, out = -1; int64_t offset = 0; bool gathers = false; };
+  std::vector<View> views;
+  bool changes_state = false;
+};
+
 // An activation folded into the step that produces its input: a clamp that lets NaN through, then `after`.
 struct FusedActivation {
   enum After : uint8_t { none, hard_swish, swish };  // swish: x times the logistic function of x
@@ -178,7 +194,7 @@ class Preparation {
   P* make_params() {
     static_assert(std::is_trivially_copyable_v<P> && alignof(P) <= 64);
     void* bytes = memory_->allocate(sizeof(P));
-    params_ = bytes;
+    facts_.params = bytes;
     return bytes ? new (bytes) P() : nullptr;
   }
   // A zeroed array kept in the plan (row sums, multipliers, tables; at most 16 bytes an output channel
@@ -192,30 +208,45 @@ class Preparation {
   }
   Status no_memory() const { return error(ErrorCode::out_of_memory, "no memory for its parameters"); }
   // The kernel, and how many rows of output can be computed apart from each other.
+  // input_rows: when row r of output 0 is a map's image row r (batch * height + y), the image rows of input 0 that it reads.
   void set_kernel(KernelFn kernel, int64_t rows = 1, InputRowsFn input_rows = nullptr) {
-    kernel_ = kernel;
-    rows_ = rows;
-    input_rows_ = input_rows;
+    facts_.kernel = kernel;
+    facts_.rows = rows;
+    facts_.input_rows = input_rows;
+    facts_.row_inputs = input_rows ? 1 : 0;
+  }
+  // Image rows of output 0 need the same rows of each input that has as many, and all of the other inputs.
+  void set_same_rows() {
+    const auto map_rows = [](const Shape& shape) { return shape.rank() == 4 ? shape[0] * shape[1] : -1; };
+    const Shape& shape = outputs_[0].shape;
+    if (facts_.rows != map_rows(shape)) return;
+    facts_.input_rows = [](const void*, RowRange rows) { return rows; };
+    for (size_t i = 0; i < inputs_.size() && i < 32; ++i)
+      if (map_rows(inputs_[i].shape) == facts_.rows && inputs_[i].shape[0] == shape[0]) facts_.row_inputs |= 1u << i;
   }
   // Scratch bytes while one range of rows is computed.
-  void set_scratch(int64_t bytes) { scratch_ = bytes; }
+  void set_scratch(int64_t bytes) { facts_.scratch = bytes; }
   // Multiply-adds, or as much other work, of all rows, and what every range of them repeats. Not told: some for each byte of
   // inputs and outputs that are no constants, and nothing repeated.
-  void set_work(double all, double each_range = 0) { work_.all = all, work_.each_range = each_range; }
+  void set_work(double all, double each_range = 0) { facts_.work.all = all, facts_.work.each_range = each_range; }
   // The kernel can as well compute all rows of some blocks of the `channels` output channels; what every range of blocks repeats.
   void set_channel_blocks(int64_t channels, double each_range) {
-    blocks_ = (channels + kBlockChannels - 1) / kBlockChannels;
-    work_.each_block_range = each_range;
+    facts_.blocks = (channels + kBlockChannels - 1) / kBlockChannels;
+    facts_.work.each_block_range = each_range;
   }
   // The kernel works when output `out` is the memory of input `in` (equal bytes).
-  void allow_in_place(int in, int out = 0) { in_place_.push_back({in, out}); }
+  void allow_in_place(int in, int out = 0) { facts_.in_place.push_back({in, out}); }
   // Output `out` holds the bytes of input `in`: the step vanishes where the plan can share the memory. The
   // kernel must still copy, for where it cannot.
-  void allow_alias(int in, int out = 0) { alias_ = {in, out}; }
+  void allow_alias(int in, int out = 0) { facts_.views = {{in, out}}; }
+  // Output `out` is the bytes of input 0 from `offset`, so that it can be a view of them. The kernel skips what is in its place.
+  void allow_part(int in, int out, int64_t offset) { facts_.views.push_back({in, out, offset, false}); }
+  // Output 0 holds input `in` from byte `offset`: whoever computes the input may write it there. The kernel skips what is in its place.
+  void allow_gathered(int in, int64_t offset) { facts_.views.push_back({in, 0, offset, true}); }
   // The value of output i is known now (shape operators): `bytes` of memory from derived().
   void set_constant_output(int i, const void* bytes) { constant_outputs_.push_back({i, static_cast<const std::byte*>(bytes)}); }
   // Keeps the step even if its outputs are not used (it changes state).
-  void set_side_effect() { side_effect_ = true; }
+  void set_side_effect() { facts_.changes_state = true; }
   // The outputs may differ from run to run for equal inputs: never folded.
   void set_not_foldable() { foldable_ = false; }
   // The shape of output 0, the only one, depends on values that are computed while running. No kernel then: only a consumer
@@ -268,7 +299,6 @@ class Preparation {
 
  private:
   friend class PlanBuilder;
-  struct Pair { int in = -1, out = -1; };
   struct ConstantOutput { int out; const std::byte* bytes; };
 
   explicit Preparation(PlanBuilder* builder) : builder_(builder) {}
@@ -290,17 +320,8 @@ class Preparation {
   std::vector<int32_t> input_ids_, output_ids_;
   std::vector<char> output_set_;
   // Statements
-  KernelFn kernel_ = nullptr;
-  InputRowsFn input_rows_ = nullptr;
-  const void* params_ = nullptr;
-  int64_t rows_ = 1;
-  int64_t scratch_ = 0;
-  int64_t blocks_ = 1;
-  StepWork work_;
-  std::vector<Pair> in_place_;
-  Pair alias_;
+  StepFacts facts_;
   std::vector<ConstantOutput> constant_outputs_;
-  bool side_effect_ = false;
   bool foldable_ = true;
   bool is_padding_ = false;
   bool is_logistic_ = false;

@@ -1,0 +1,308 @@
+// Where the tensors of a plan lie in the arena: which of them share memory, in which order the steps run, which run tile by tile.
+#ifndef ONEWEIGHT_PLAN_LAYOUT_H
+#define ONEWEIGHT_PLAN_LAYOUT_H
+
+#include <algorithm>
+#include <vector>
+
+#include "oneweight/plan/arena.h"
+#include "oneweight/plan/order.h"
+#include "oneweight/plan/tiles.h"
+
+namespace oneweight {
+inline namespace v1 {
+
+struct LayoutTensor {
+  int64_t bytes = 0;
+  int64_t rows = 0, pixels = 0;      // of a rank 4 map: batch * height, batch * height * width
+  bool in_arena = false;
+  bool is_input = false, is_output = false, is_kept = false;
+};
+struct LayoutStep {
+  const StepFacts* facts = nullptr;
+  std::span<const int32_t> inputs, outputs;
+  bool stays = false;                // its place among others that stay: they act on what is no tensor of the arena
+};
+
+class Layout {
+ public:
+  struct Place { int64_t offset = 0; int32_t buffer = -1; int64_t window_rows = 0; };
+
+  Layout(std::vector<LayoutTensor> tensors, std::vector<LayoutStep> steps)
+      : tensors_(std::move(tensors)), steps_(std::move(steps)), parents_(tensors_.size()), shifts_(tensors_.size(), 0) {
+    for (size_t t = 0; t < tensors_.size(); ++t) parents_[t] = static_cast<int32_t>(t);
+    share_views();
+  }
+
+  // Decides order and tiles: at most `most_extra` of a chain's work is added to it, 0 for no tiles. forced > 0: tiles of that many
+  // rows wherever they can be.
+  void arrange(double most_extra, int64_t forced, bool reorder) {
+    parents_ = views_, shifts_ = view_shifts_;
+    int64_t peak = 0;
+    use_order(file_order_);
+    chains_ = tile(most_extra, forced, &peak);
+    if (reorder && forced == 0 && most_extra >= 0) {
+      const std::vector<int32_t> other = smallest_peak_order(order_graph());
+      if (other != file_order_) {
+        int64_t other_peak = 0;
+        use_order(other);
+        const std::vector<Tiling::InPlace> in_place = in_place_;
+        std::vector<Tiling> chains = tile(most_extra, forced, &other_peak);
+        if (other_peak < peak - peak / 100) {
+          chains_ = std::move(chains);
+        } else {
+          use_order(file_order_);
+          in_place_ = in_place;
+        }
+      }
+    }
+    share_in_place();
+  }
+
+  // Gives all tensors their places; `scratch`: bytes by position in the order. Returns the bytes of the arena.
+  int64_t place(std::span<const int64_t> scratch) {
+    const auto n = tensors_.size(), count = order_.size();
+    std::vector<int> item_of(n, -1);
+    std::vector<int32_t> begin_of(count), end_of(count);
+    for (size_t s = 0; s < count; ++s) begin_of[s] = end_of[s] = static_cast<int32_t>(s);
+    std::vector<int64_t> window(n, 0);
+    for (const Tiling& chain : chains_) {
+      for (int32_t s = chain.first; s <= chain.last; ++s) begin_of[static_cast<size_t>(s)] = chain.first, end_of[static_cast<size_t>(s)] = chain.last;
+      for (const Tiling::Window& w : chain.windows)
+        for (int32_t t : w.maps) window[static_cast<size_t>(t)] = w.rows;
+    }
+    items_.clear();
+    places_.assign(n, {});
+    const auto see = [&](int32_t t, int32_t first, int32_t last) {
+      if (t < 0 || !tensors_[static_cast<size_t>(t)].in_arena) return;
+      const auto root = static_cast<size_t>(find(t));
+      if (item_of[root] < 0) {
+        item_of[root] = static_cast<int>(items_.size());
+        items_.push_back({0, first, last, 0});
+      }
+      ArenaItem& item = items_[static_cast<size_t>(item_of[root])];
+      const LayoutTensor& top = tensors_[root];
+      item.bytes = std::max<int64_t>(window[root] > 0 ? window[root] * (top.bytes / top.rows) : top.bytes, 1);
+      item.first = std::min(item.first, first), item.last = std::max(item.last, last);
+    };
+    const auto end = static_cast<int32_t>(count);
+    for (size_t t = 0; t < n; ++t) {
+      if (tensors_[t].is_input) see(static_cast<int32_t>(t), -1, end);
+      if (tensors_[t].is_output || tensors_[t].is_kept) see(static_cast<int32_t>(t), end, end);
+    }
+    for (size_t s = 0; s < count; ++s) {
+      for (int32_t t : step(s).inputs) see(t, begin_of[s], end_of[s]);
+      for (int32_t t : step(s).outputs) see(t, begin_of[s], end_of[s]);
+    }
+    first_scratch_ = items_.size();
+    for (size_t s = 0; s < count; ++s) items_.push_back({scratch[s], static_cast<int32_t>(s), static_cast<int32_t>(s), 0});
+    const int64_t arena = place_in_arena(items_, kAlignment);
+    for (size_t t = 0; t < n; ++t) {
+      const int32_t root = find(static_cast<int32_t>(t));
+      if (!tensors_[t].in_arena || item_of[static_cast<size_t>(root)] < 0) continue;
+      places_[t] = {items_[static_cast<size_t>(item_of[static_cast<size_t>(root)])].offset + shift(static_cast<int32_t>(t)), root, window[t]};
+    }
+    return arena;
+  }
+
+  const std::vector<int32_t>& order() const { return order_; }  // numbers of the steps given, without the vanished ones
+  const std::vector<Tiling>& chains() const { return chains_; }
+  const Place& place_of(int32_t tensor) const { return places_[static_cast<size_t>(tensor)]; }
+  int64_t scratch_offset(size_t position) const { return items_[first_scratch_ + position].offset; }
+  // The position at which most bytes are alive.
+  int peak() const {
+    int64_t most = -1;
+    int peak = 0;
+    for (int32_t s = 0; s < static_cast<int32_t>(order_.size()); ++s) {
+      int64_t alive = 0;
+      for (const ArenaItem& item : items_)
+        if (item.first <= s && item.last >= s) alive += (item.bytes + kAlignment - 1) / kAlignment * kAlignment;
+      if (alive > most) most = alive, peak = s;
+    }
+    return peak;
+  }
+
+ private:
+  const LayoutStep& step(size_t position) const { return steps_[static_cast<size_t>(order_[position])]; }
+
+  // A forest: each tensor lies inside its parent, `shift` bytes behind its begin.
+  int32_t find(int32_t t) const {
+    while (parents_[static_cast<size_t>(t)] != t) t = parents_[static_cast<size_t>(t)];
+    return t;
+  }
+  int64_t shift(int32_t t) const {
+    int64_t sum = 0;
+    for (; parents_[static_cast<size_t>(t)] != t; t = parents_[static_cast<size_t>(t)]) sum += shifts_[static_cast<size_t>(t)];
+    return sum;
+  }
+
+  // Steps whose outputs are bytes of an input, or whose inputs can be computed where the output needs them, vanish.
+  void share_views() {
+    std::vector<char> has_input(tensors_.size(), 0), has_output(tensors_.size(), 0);
+    for (size_t t = 0; t < tensors_.size(); ++t) has_input[t] = tensors_[t].is_input, has_output[t] = tensors_[t].is_output;
+    const auto attach = [&](int32_t inner, int32_t outer, int64_t offset) {
+      const auto top = static_cast<size_t>(find(outer)), root = static_cast<size_t>(inner);
+      parents_[root] = outer, shifts_[root] = offset;
+      has_input[top] |= has_input[root], has_output[top] |= has_output[root];
+    };
+    for (size_t s = 0; s < steps_.size(); ++s) {
+      const LayoutStep& step = steps_[s];
+      int64_t placed = 0, all = 0;
+      for (int32_t t : step.outputs) all += bytes_of(t);
+      for (const StepFacts::View& view : step.facts->views) {
+        const int32_t in = step.inputs[static_cast<size_t>(view.in)], out = step.outputs[static_cast<size_t>(view.out)];
+        if (in < 0 || !tensors_[static_cast<size_t>(in)].in_arena || !tensors_[static_cast<size_t>(out)].in_arena) continue;
+        const int32_t in_root = find(in), out_root = find(out);
+        if (in_root == out_root) continue;
+        const auto i = static_cast<size_t>(in_root), o = static_cast<size_t>(out_root);
+        if (view.gathers) {
+          if (has_input[i] || has_output[i] || shift(in) != 0 || bytes_of(in_root) != bytes_of(in)) continue;
+          attach(in_root, out, view.offset);
+          placed += bytes_of(in);
+        } else {
+          const bool is_all = view.offset == 0 && bytes_of(out) == bytes_of(in);
+          if (out_root != out || (has_output[o] && (!is_all || has_input[i] || has_output[i]))) continue;
+          attach(out, in, view.offset);
+          placed += bytes_of(out);
+        }
+      }
+      if (placed == 0 || placed != all || step.facts->changes_state) file_order_.push_back(static_cast<int32_t>(s));
+    }
+    views_ = parents_, view_shifts_ = shifts_;
+  }
+  int64_t bytes_of(int32_t t) const { return tensors_[static_cast<size_t>(t)].bytes; }
+
+  // Lifetimes of the views' roots in this order.
+  void use_order(const std::vector<int32_t>& order) {
+    order_ = order;
+    const auto n = tensors_.size();
+    const auto end = static_cast<int32_t>(order_.size());
+    std::vector<int32_t> first(n, end), last(n, -1), members(n, 0);
+    std::vector<char> lasting(n, 0);
+    const auto see = [&](int32_t t, int32_t at) {
+      if (t < 0) return;
+      const auto root = static_cast<size_t>(find(t));
+      first[root] = std::min(first[root], at), last[root] = std::max(last[root], at);
+    };
+    map_steps_.clear();
+    for (size_t s = 0; s < order_.size(); ++s) {
+      for (int32_t t : step(s).inputs) see(t, static_cast<int32_t>(s));
+      for (int32_t t : step(s).outputs) see(t, static_cast<int32_t>(s));
+      map_steps_.push_back({step(s).facts, step(s).inputs, step(s).outputs, work_of(step(s))});
+    }
+    for (size_t t = 0; t < n; ++t) {
+      const LayoutTensor& tensor = tensors_[t];
+      if (!tensor.in_arena) continue;
+      const auto root = static_cast<size_t>(find(static_cast<int32_t>(t)));
+      ++members[root];
+      lasting[root] |= tensor.is_input || tensor.is_output || tensor.is_kept;
+      if (tensor.is_input) see(static_cast<int32_t>(t), -1), see(static_cast<int32_t>(t), end);
+      if (tensor.is_output || tensor.is_kept) see(static_cast<int32_t>(t), end);
+    }
+    maps_.assign(n, {});
+    for (size_t t = 0; t < n; ++t) {
+      const int32_t root = find(static_cast<int32_t>(t));
+      const auto r = static_cast<size_t>(root);
+      if (!tensors_[t].in_arena || last[r] < first[r]) continue;
+      maps_[t] = {tensors_[t].bytes, tensors_[t].rows, tensors_[t].pixels, root, members[r] == 1, lasting[r] != 0, first[r], last[r]};
+    }
+  }
+  double work_of(const LayoutStep& step) const {
+    if (step.facts->work.all >= 0) return step.facts->work.all;
+    double bytes = 0;
+    for (int32_t t : step.inputs) bytes += t >= 0 && tensors_[static_cast<size_t>(t)].in_arena ? static_cast<double>(bytes_of(t)) : 0;
+    for (int32_t t : step.outputs) bytes += static_cast<double>(bytes_of(t));
+    return kByteWork * bytes;
+  }
+
+  std::vector<Tiling> tile(double most_extra, int64_t forced, int64_t* peak) {
+    TilePlanner planner(maps_, map_steps_);
+    std::vector<Tiling> chains = planner.plan(most_extra, forced, peak);
+    in_place_.clear();
+    size_t next = 0;
+    for (int32_t s = 0; s < static_cast<int32_t>(order_.size());) {
+      const bool starts = next < chains.size() && chains[next].first == s;
+      const Tiling single = starts ? Tiling() : planner.schedule(s, s, 0, false);
+      const Tiling& here = starts ? chains[next++] : single;
+      in_place_.insert(in_place_.end(), here.in_place.begin(), here.in_place.end());
+      s = starts ? here.last + 1 : s + 1;
+    }
+    return chains;
+  }
+
+  void share_in_place() {
+    for (const Tiling::InPlace& pair : in_place_) {
+      const int32_t from = find(pair.from);
+      if (from == find(pair.to)) continue;
+      parents_[static_cast<size_t>(from)] = pair.to, shifts_[static_cast<size_t>(from)] = 0;
+    }
+  }
+
+  OrderGraph order_graph() const {
+    OrderGraph graph;
+    const auto n = tensors_.size();
+    graph.bytes.assign(n, 0), graph.from_start.assign(n, 0), graph.to_end.assign(n, 0);
+    for (size_t t = 0; t < n; ++t) {
+      if (!tensors_[t].in_arena) continue;
+      const auto root = static_cast<size_t>(find(static_cast<int32_t>(t)));
+      graph.bytes[root] = std::max(graph.bytes[root], tensors_[t].bytes);
+      if (tensors_[t].is_input) graph.from_start[root] = graph.to_end[root] = 1;
+      if (tensors_[t].is_output || tensors_[t].is_kept) graph.to_end[root] = 1;
+    }
+    struct Piece { int64_t begin, end; int32_t step; };
+    std::vector<std::vector<Piece>> written(n);
+    int32_t last_that_stays = -1;
+    for (int32_t number : file_order_) {
+      const LayoutStep& step = steps_[static_cast<size_t>(number)];
+      const auto index = static_cast<int32_t>(graph.steps.size());
+      OrderGraph::Step node;
+      node.number = number;
+      node.scratch = step.facts->scratch;
+      const auto in_arena = [&](int32_t t) { return t >= 0 && tensors_[static_cast<size_t>(t)].in_arena; };
+      for (int32_t t : step.inputs) {
+        if (!in_arena(t)) continue;
+        const int64_t begin = shift(t), end = begin + bytes_of(t);
+        for (const Piece& piece : written[static_cast<size_t>(find(t))])
+          if (piece.begin < end && begin < piece.end) node.after.push_back(piece.step);
+        node.touches.push_back(find(t));
+      }
+      for (int32_t t : step.outputs) {
+        if (!in_arena(t)) continue;
+        written[static_cast<size_t>(find(t))].push_back({shift(t), shift(t) + bytes_of(t), index});
+        node.touches.push_back(find(t));
+      }
+      for (const StepFacts::InPlace& pair : step.facts->in_place) {
+        const int32_t from = step.inputs[static_cast<size_t>(pair.in)], to = step.outputs[static_cast<size_t>(pair.out)];
+        if (in_arena(from) && in_arena(to) && bytes_of(find(from)) == bytes_of(to) && bytes_of(find(to)) == bytes_of(to)) node.in_place.push_back({find(from), find(to)});
+      }
+      if (step.stays) {
+        if (last_that_stays >= 0) node.after.push_back(last_that_stays);
+        last_that_stays = index;
+      }
+      for (std::vector<int32_t>* list : {&node.after, &node.touches}) {
+        std::sort(list->begin(), list->end());
+        list->erase(std::unique(list->begin(), list->end()), list->end());
+      }
+      graph.steps.push_back(std::move(node));
+    }
+    return graph;
+  }
+
+  std::vector<LayoutTensor> tensors_;
+  std::vector<LayoutStep> steps_;
+  std::vector<int32_t> parents_, views_;
+  std::vector<int64_t> shifts_, view_shifts_;
+  std::vector<int32_t> file_order_, order_;
+  std::vector<MapFacts> maps_;
+  std::vector<MapStep> map_steps_;
+  std::vector<Tiling> chains_;
+  std::vector<Tiling::InPlace> in_place_;
+  std::vector<ArenaItem> items_;
+  std::vector<Place> places_;
+  size_t first_scratch_ = 0;
+};
+
+}  // namespace v1
+}  // namespace oneweight
+
+#endif  // ONEWEIGHT_PLAN_LAYOUT_H
