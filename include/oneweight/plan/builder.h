@@ -576,12 +576,16 @@ class PlanBuilder {
     // Without a limit tiles may add little work, with one as much as it takes.
     constexpr double kExtra[] = {0.03, 0.1, 0.3, 1};
     const bool tiles = options_.tile_rows >= 0;
-    layout.arrange(tiles ? kExtra[0] : -1, options_.tile_rows, options_.reorder);
-    emit(layout);
-    for (size_t i = 1; tiles && i < std::size(kExtra) && options_.memory_limit > 0 && plan_->context_bytes_ > options_.memory_limit; ++i) {
-      layout.arrange(kExtra[i], options_.tile_rows, options_.reorder);
+    size_t best = 0;
+    int64_t least = 0;
+    for (size_t i = 0; i < std::size(kExtra); ++i) {
+      layout.arrange(tiles ? kExtra[i] : -1, options_.tile_rows, options_.reorder);
       emit(layout);
+      if (i == 0 || plan_->context_bytes_ < least) best = i, least = plan_->context_bytes_;
+      if (!tiles || options_.memory_limit <= 0 || plan_->context_bytes_ <= options_.memory_limit) return;
     }
+    layout.arrange(kExtra[best], options_.tile_rows, options_.reorder);  // for the message
+    emit(layout);
   }
 
   void emit(Layout& layout) {

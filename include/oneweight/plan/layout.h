@@ -26,6 +26,7 @@ struct LayoutStep {
 
 class Layout {
  public:
+  static constexpr int kMoves = 6;   // orders that are tried besides the file's and that of the search
   struct Place { int64_t offset = 0; int32_t buffer = -1; int64_t window_rows = 0; };
 
   Layout(std::vector<LayoutTensor> tensors, std::vector<LayoutStep> steps)
@@ -34,29 +35,32 @@ class Layout {
     share_views();
   }
 
-  // Decides order and tiles: at most `most_extra` of a chain's work is added to it, 0 for no tiles. forced > 0: tiles of that many
-  // rows wherever they can be.
+  // Decides order and tiles: at most `most_extra` of a chain's work is added to it, less than 0 for no tiles. forced > 0: tiles of that
+  // many rows wherever they can be.
   void arrange(double most_extra, int64_t forced, bool reorder) {
     parents_ = views_, shifts_ = view_shifts_;
-    int64_t peak = 0;
-    use_order(file_order_);
-    chains_ = tile(most_extra, forced, &peak);
+    Arrangement best = arranged(file_order_, most_extra, forced);
     if (reorder && forced == 0 && most_extra >= 0) {
-      const std::vector<int32_t> other = smallest_peak_order(order_graph());
-      if (other != file_order_) {
-        int64_t other_peak = 0;
-        use_order(other);
-        const std::vector<Tiling::InPlace> in_place = in_place_;
-        std::vector<Tiling> chains = tile(most_extra, forced, &other_peak);
-        if (other_peak < peak - peak / 100) {
-          chains_ = std::move(chains);
-        } else {
-          use_order(file_order_);
-          in_place_ = in_place;
-        }
+      chains_ = best.chains;
+      const auto consider = [&](const std::vector<int32_t>& order) {
+        if (order.empty() || order == best.order) return false;
+        Arrangement other = arranged(order, most_extra, forced);
+        if (other.bytes >= best.bytes - best.bytes / 100) return false;
+        best = std::move(other);
+        return true;
+      };
+      consider(smallest_peak_order(order_graph()));
+      chains_.clear();
+      consider(depth_first_order(order_graph()));
+      int moves = kMoves;
+      for (bool better = true; better && moves > 0;) {
+        better = false;
+        for (const std::vector<int32_t>& order : with_large_output_last(best))
+          if (moves-- > 0 && consider(order)) { better = true; break; }
       }
     }
-    share_in_place();
+    use(best);
+    arena_bytes_ = best.bytes;
   }
 
   // Gives all tensors their places; `scratch`: bytes by position in the order. Returns the bytes of the arena.
@@ -96,7 +100,7 @@ class Layout {
     }
     first_scratch_ = items_.size();
     for (size_t s = 0; s < count; ++s) items_.push_back({scratch[s], static_cast<int32_t>(s), static_cast<int32_t>(s), 0});
-    const int64_t arena = place_in_arena(items_, kAlignment);
+    const int64_t arena = place_in_arena(items_, kAlignment, overlapping(item_of));
     for (size_t t = 0; t < n; ++t) {
       const int32_t root = find(static_cast<int32_t>(t));
       if (!tensors_[t].in_arena || item_of[static_cast<size_t>(root)] < 0) continue;
@@ -105,6 +109,8 @@ class Layout {
     return arena;
   }
 
+  // Of the arrangement, with the scratch of one thread.
+  int64_t arena_bytes() const { return arena_bytes_; }
   const std::vector<int32_t>& order() const { return order_; }  // numbers of the steps given, without the vanished ones
   const std::vector<Tiling>& chains() const { return chains_; }
   const Place& place_of(int32_t tensor) const { return places_[static_cast<size_t>(tensor)]; }
@@ -125,6 +131,23 @@ class Layout {
  private:
   const LayoutStep& step(size_t position) const { return steps_[static_cast<size_t>(order_[position])]; }
 
+  // Maps that chains read for the last time, and what they write over them.
+  std::vector<ArenaOverlap> overlapping(const std::vector<int>& item_of) const {
+    std::vector<ArenaOverlap> overlaps;
+    for (const Tiling& chain : chains_)
+      for (const Tiling::Overlap& o : chain.overlaps) {
+        const int32_t read = find(o.read), written = find(o.written);
+        const auto y = static_cast<size_t>(o.written);
+        ArenaOverlap allowed{item_of[static_cast<size_t>(read)], item_of[static_cast<size_t>(written)], o.least, std::numeric_limits<int64_t>::max()};
+        if (read != o.read || read == written || bytes_of(read) != bytes_of(o.read)) continue;  // shares its memory with others
+        if (shift(o.written) != 0 || bytes_of(written) != tensors_[y].bytes) {
+          const int64_t begin = shift(o.written);
+          allowed.low = begin + std::max<int64_t>(o.least, 0), allowed.high = begin + tensors_[y].bytes - bytes_of(o.read);
+        }
+        overlaps.push_back(allowed);
+      }
+    return overlaps;
+  }
   // A forest: each tensor lies inside its parent, `shift` bytes behind its begin.
   int32_t find(int32_t t) const {
     while (parents_[static_cast<size_t>(t)] != t) t = parents_[static_cast<size_t>(t)];
@@ -215,19 +238,126 @@ class Layout {
     return kByteWork * bytes;
   }
 
-  std::vector<Tiling> tile(double most_extra, int64_t forced, int64_t* peak) {
+  struct Arrangement {
+    std::vector<int32_t> order;
+    std::vector<Tiling> chains;
+    std::vector<Tiling::InPlace> in_place;
+    int64_t bytes = 0;               // of the arena
+  };
+  Arrangement arranged(const std::vector<int32_t>& order, double most_extra, int64_t forced) {
+    Arrangement a;
+    a.order = order;
+    use_order(order);
+    int64_t peak = 0;
+    tile(most_extra, forced, &a, &peak);
+    // What can lie inside a part of an output that is written last need not be counted while both live: then less may be possible.
+    if (nest(a)) {
+      Arrangement again{order, {}, {}, 0};
+      tile(most_extra, forced, &again, &peak);
+      measure(&again), measure(&a);
+      return again.bytes < a.bytes ? again : a;
+    }
+    measure(&a);
+    return a;
+  }
+  void tile(double most_extra, int64_t forced, Arrangement* a, int64_t* peak) {
     TilePlanner planner(maps_, map_steps_);
-    std::vector<Tiling> chains = planner.plan(most_extra, forced, peak);
-    in_place_.clear();
+    a->chains = planner.plan(most_extra, forced, peak);
     size_t next = 0;
     for (int32_t s = 0; s < static_cast<int32_t>(order_.size());) {
-      const bool starts = next < chains.size() && chains[next].first == s;
+      const bool starts = next < a->chains.size() && a->chains[next].first == s;
       const Tiling single = starts ? Tiling() : planner.schedule(s, s, 0, false);
-      const Tiling& here = starts ? chains[next++] : single;
-      in_place_.insert(in_place_.end(), here.in_place.begin(), here.in_place.end());
+      const Tiling& here = starts ? a->chains[next++] : single;
+      a->in_place.insert(a->in_place.end(), here.in_place.begin(), here.in_place.end());
       s = starts ? here.last + 1 : s + 1;
     }
-    return chains;
+  }
+  bool nest(const Arrangement& a) {
+    bool any = false;
+    for (const Tiling& chain : a.chains)
+      for (const Tiling::Overlap& o : chain.overlaps) {
+        const int32_t outer = find(o.written);
+        const MapFacts& host = maps_[static_cast<size_t>(outer)];
+        if (outer == o.written || host.first >= chain.first || std::max<int64_t>(o.least, 0) + bytes_of(o.read) > bytes_of(o.written)) continue;
+        maps_[static_cast<size_t>(o.read)].nested_in = outer;
+        any = true;
+      }
+    return any;
+  }
+  // Makes an arrangement the one that place() works with.
+  void use(const Arrangement& a) {
+    parents_ = views_, shifts_ = view_shifts_;
+    use_order(a.order);
+    chains_ = a.chains, in_place_ = a.in_place;
+    share_in_place();
+  }
+  void measure(Arrangement* a) {
+    const std::vector<MapFacts> maps = maps_;
+    use(*a);
+    std::vector<int64_t> scratch;
+    for (size_t s = 0; s < order_.size(); ++s) scratch.push_back(step(s).facts->scratch);
+    a->bytes = place(scratch);
+    parents_ = views_, shifts_ = view_shifts_;
+    maps_ = maps;
+  }
+
+  // Of two chains that read one map, the one that writes more comes last, with all that depends on it, or behind all: the map can then
+  // lie where that output will be.
+  std::vector<std::vector<int32_t>> with_large_output_last(const Arrangement& a) {
+    use_order(a.order);
+    std::vector<std::vector<int32_t>> orders;
+    const auto written_bytes = [&](const Tiling& chain) {
+      int64_t most = 0;
+      for (int32_t s = chain.first; s <= chain.last; ++s)
+        for (int32_t t : step(static_cast<size_t>(s)).outputs) most = std::max(most, bytes_of(t));
+      return most;
+    };
+    const auto reads = [&](const Tiling& chain, int32_t t) {
+      for (int32_t s = chain.first; s <= chain.last; ++s)
+        for (int32_t in : step(static_cast<size_t>(s)).inputs)
+          if (in == t) return true;
+      return false;
+    };
+    for (const Tiling& last : a.chains)
+      for (int32_t s = last.first; s <= last.last; ++s)
+        for (int32_t x : step(static_cast<size_t>(s)).inputs) {
+          if (x < 0 || maps_[static_cast<size_t>(x)].bytes == 0 || maps_[static_cast<size_t>(x)].last > last.last || maps_[static_cast<size_t>(x)].is_lasting) continue;
+          for (const Tiling& earlier : a.chains) {
+            if (earlier.first >= last.first || !reads(earlier, x) || written_bytes(earlier) <= written_bytes(last)) continue;
+            for (const int32_t to : {last.last, static_cast<int32_t>(order_.size()) - 1})
+              if (std::vector<int32_t> order = moved_behind(earlier.first, to); !order.empty()) orders.push_back(std::move(order));
+          }
+        }
+    return orders;
+  }
+  // The order in which the step at position `from`, and all up to `to` that depend on it, come behind `to`. Empty: step `to` is one of them.
+  std::vector<int32_t> moved_behind(int32_t from, int32_t to) const {
+    std::vector<char> tainted(tensors_.size(), 0);
+    std::vector<int32_t> stay, move;
+    for (int32_t s = from; s <= to; ++s) {
+      bool depends = s == from;
+      for (int32_t t : step(static_cast<size_t>(s)).inputs)
+        if (t >= 0) depends = depends || tainted[static_cast<size_t>(t)];
+      if (depends && ((s == to && to + 1 < static_cast<int32_t>(order_.size())) || step(static_cast<size_t>(s)).stays)) return {};
+      (depends ? move : stay).push_back(order_[static_cast<size_t>(s)]);
+      if (depends)
+        for (int32_t t : step(static_cast<size_t>(s)).outputs) taint(t, &tainted);
+    }
+    if (stay.empty()) return {};
+    std::vector<int32_t> order(order_.begin(), order_.begin() + from);
+    order.insert(order.end(), stay.begin(), stay.end());
+    order.insert(order.end(), move.begin(), move.end());
+    order.insert(order.end(), order_.begin() + to + 1, order_.end());
+    return order;
+  }
+  // Tensor t, and all whose bytes are among its own or hold them.
+  void taint(int32_t t, std::vector<char>* tainted) const {
+    const int32_t root = find(t);
+    const int64_t begin = shift(t), end = begin + bytes_of(t);
+    for (size_t u = 0; u < tensors_.size(); ++u) {
+      const auto other = static_cast<int32_t>(u);
+      if (find(other) == root && shift(other) < end && begin < shift(other) + bytes_of(other)) (*tainted)[u] = 1;
+    }
   }
 
   void share_in_place() {
@@ -249,42 +379,59 @@ class Layout {
       if (tensors_[t].is_input) graph.from_start[root] = graph.to_end[root] = 1;
       if (tensors_[t].is_output || tensors_[t].is_kept) graph.to_end[root] = 1;
     }
+    // Each chain is one step of the search, so that it stays together; its windows are scratch.
+    std::vector<int32_t> chain_of(file_order_.size(), -1);
+    std::vector<char> inside(n, 0);
+    for (size_t c = 0; c < chains_.size(); ++c) {
+      std::fill(chain_of.begin() + chains_[c].first, chain_of.begin() + chains_[c].last + 1, static_cast<int32_t>(c));
+      for (const Tiling::Window& window : chains_[c].windows)
+        for (int32_t t : window.maps) inside[static_cast<size_t>(t)] = 1;
+    }
     struct Piece { int64_t begin, end; int32_t step; };
     std::vector<std::vector<Piece>> written(n);
+    const auto in_arena = [&](int32_t t) { return t >= 0 && tensors_[static_cast<size_t>(t)].in_arena; };
     int32_t last_that_stays = -1;
-    for (int32_t number : file_order_) {
-      const LayoutStep& step = steps_[static_cast<size_t>(number)];
-      const auto index = static_cast<int32_t>(graph.steps.size());
-      OrderGraph::Step node;
-      node.number = number;
-      node.scratch = step.facts->scratch;
-      const auto in_arena = [&](int32_t t) { return t >= 0 && tensors_[static_cast<size_t>(t)].in_arena; };
+    for (size_t position = 0; position < file_order_.size(); ++position) {
+      const LayoutStep& step = steps_[static_cast<size_t>(file_order_[position])];
+      const int32_t chain = chain_of[position];
+      if (position == 0 || chain < 0 || chain != chain_of[position - 1]) {
+        graph.steps.emplace_back();
+        if (chain >= 0)
+          for (const Tiling::Window& window : chains_[static_cast<size_t>(chain)].windows) {
+            const LayoutTensor& map = tensors_[static_cast<size_t>(window.maps[0])];
+            graph.steps.back().scratch += window.rows * (map.bytes / map.rows);
+          }
+      }
+      const auto index = static_cast<int32_t>(graph.steps.size()) - 1;
+      OrderGraph::Step& node = graph.steps.back();
+      node.numbers.push_back(file_order_[position]);
+      if (chain < 0) node.scratch = step.facts->scratch;
       for (int32_t t : step.inputs) {
         if (!in_arena(t)) continue;
         const int64_t begin = shift(t), end = begin + bytes_of(t);
         for (const Piece& piece : written[static_cast<size_t>(find(t))])
-          if (piece.begin < end && begin < piece.end) node.after.push_back(piece.step);
-        node.touches.push_back(find(t));
+          if (piece.begin < end && begin < piece.end && piece.step != index) node.after.push_back(piece.step);
+        if (!inside[static_cast<size_t>(t)]) node.touches.push_back(find(t));
       }
       for (int32_t t : step.outputs) {
         if (!in_arena(t)) continue;
         written[static_cast<size_t>(find(t))].push_back({shift(t), shift(t) + bytes_of(t), index});
-        node.touches.push_back(find(t));
+        if (!inside[static_cast<size_t>(t)]) node.touches.push_back(find(t));
       }
       for (const StepFacts::InPlace& pair : step.facts->in_place) {
         const int32_t from = step.inputs[static_cast<size_t>(pair.in)], to = step.outputs[static_cast<size_t>(pair.out)];
-        if (in_arena(from) && in_arena(to) && bytes_of(find(from)) == bytes_of(to) && bytes_of(find(to)) == bytes_of(to)) node.in_place.push_back({find(from), find(to)});
+        if (chain < 0 && in_arena(from) && in_arena(to) && bytes_of(find(from)) == bytes_of(to) && bytes_of(find(to)) == bytes_of(to)) node.in_place.push_back({find(from), find(to)});
       }
       if (step.stays) {
-        if (last_that_stays >= 0) node.after.push_back(last_that_stays);
+        if (last_that_stays >= 0 && last_that_stays != index) node.after.push_back(last_that_stays);
         last_that_stays = index;
       }
+    }
+    for (OrderGraph::Step& node : graph.steps)
       for (std::vector<int32_t>* list : {&node.after, &node.touches}) {
         std::sort(list->begin(), list->end());
         list->erase(std::unique(list->begin(), list->end()), list->end());
       }
-      graph.steps.push_back(std::move(node));
-    }
     return graph;
   }
 
@@ -300,6 +447,7 @@ class Layout {
   std::vector<ArenaItem> items_;
   std::vector<Place> places_;
   size_t first_scratch_ = 0;
+  int64_t arena_bytes_ = 0;
 };
 
 }  // namespace v1

@@ -13,7 +13,7 @@ inline namespace v1 {
 
 struct OrderGraph {
   struct Step {
-    int32_t number = 0;                          // what the answer calls it
+    std::vector<int32_t> numbers;                // what the answer calls it: steps that stay together
     std::vector<int32_t> after;                  // indices of steps that must have run
     std::vector<int32_t> touches;                // memory that it reads or writes, each once
     std::vector<std::pair<int32_t, int32_t>> in_place;  // (read, written): the second lies where the first dies
@@ -25,7 +25,7 @@ struct OrderGraph {
 };
 
 // Beam search over sets of steps that have run: exact while there are no more such sets of one size than the beam is wide, as in
-// small graphs and in those of few branches. Returns the numbers of the given order where nothing better is found.
+// small graphs and in those of few branches. Empty where nothing better than the given order is found.
 class OrderSearch {
  public:
   explicit OrderSearch(const OrderGraph& graph) : graph_(graph), users_(graph.bytes.size()), before_(graph.steps.size()), keys_(graph.steps.size()) {
@@ -42,9 +42,7 @@ class OrderSearch {
 
   std::vector<int32_t> find() {
     const size_t n = graph_.steps.size();
-    std::vector<int32_t> given;
-    for (const OrderGraph::Step& s : graph_.steps) given.push_back(s.number);
-    if (n < 3 || n > kMostSteps) return given;
+    if (n < 3 || n > kMostSteps) return {};
     const size_t width = std::clamp<size_t>(kExpansions / n, 8, 2048);
     State start;
     start.done.assign((n + 63) / 64, 0);
@@ -71,7 +69,7 @@ class OrderSearch {
           if (found != known.end()) next[found->second] = std::move(state);
           else known.emplace(hash, next.size()), next.push_back(std::move(state));
         }
-      if (next.empty()) return given;
+      if (next.empty()) return {};
       if (next.size() > width) {
         std::nth_element(next.begin(), next.begin() + static_cast<std::ptrdiff_t>(width), next.end(), [](const State& a, const State& b) { return a.rank() < b.rank(); });
         next.resize(width);
@@ -83,11 +81,11 @@ class OrderSearch {
     size_t best = 0;
     for (size_t b = 1; b < beam.size(); ++b)
       if (beam[b].rank() < beam[best].rank()) best = b;
-    std::vector<int32_t> order(n);
-    for (size_t level = n; level-- > 0;) {
-      const auto [parent, step] = history[level][best];
-      order[level] = graph_.steps[static_cast<size_t>(step)].number;
-      best = static_cast<size_t>(parent);
+    std::vector<int32_t> steps, order;
+    for (size_t level = n; level-- > 0; best = static_cast<size_t>(history[level][best].first)) steps.push_back(history[level][best].second);
+    for (size_t i = n; i-- > 0;) {
+      const std::vector<int32_t>& numbers = graph_.steps[static_cast<size_t>(steps[i])].numbers;
+      order.insert(order.end(), numbers.begin(), numbers.end());
     }
     return order;
   }
@@ -149,6 +147,33 @@ class OrderSearch {
   std::vector<std::vector<int32_t>> users_, before_;
   std::vector<uint64_t> keys_;
 };
+
+// Each step as late as what needs it allows, branch behind branch: what belongs together, as the heads of a detector, stays together.
+inline std::vector<int32_t> depth_first_order(const OrderGraph& graph) {
+  const auto n = static_cast<int32_t>(graph.steps.size());
+  std::vector<char> is_needed(graph.steps.size(), 0), seen(graph.steps.size(), 0);
+  for (const OrderGraph::Step& step : graph.steps)
+    for (int32_t a : step.after) is_needed[static_cast<size_t>(a)] = 1;
+  std::vector<int32_t> order;
+  std::vector<std::pair<int32_t, size_t>> stack;  // step, how many of its predecessors were visited
+  for (int32_t last = 0; last < n; ++last) {
+    if (is_needed[static_cast<size_t>(last)] || seen[static_cast<size_t>(last)]) continue;
+    stack.push_back({last, 0});
+    seen[static_cast<size_t>(last)] = 1;
+    while (!stack.empty()) {
+      auto& [s, visited] = stack.back();
+      const OrderGraph::Step& step = graph.steps[static_cast<size_t>(s)];
+      if (visited < step.after.size()) {
+        const int32_t next = step.after[visited++];
+        if (!seen[static_cast<size_t>(next)]) seen[static_cast<size_t>(next)] = 1, stack.push_back({next, 0});
+        continue;
+      }
+      order.insert(order.end(), step.numbers.begin(), step.numbers.end());
+      stack.pop_back();
+    }
+  }
+  return order;
+}
 
 inline std::vector<int32_t> smallest_peak_order(const OrderGraph& graph) { return OrderSearch(graph).find(); }
 

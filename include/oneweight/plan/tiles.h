@@ -21,6 +21,7 @@ struct MapFacts {
   bool is_alone = true;              // no other tensor has its root
   bool is_lasting = false;           // an input, output or kept: never a window
   int32_t first = 0, last = -1;      // steps at which the root is alive
+  int32_t nested_in = -1;            // lies inside that root while both are alive
 };
 struct MapStep {
   const StepFacts* facts = nullptr;
@@ -32,11 +33,13 @@ struct MapStep {
 struct Tiling {
   struct Window { std::vector<int32_t> maps; int32_t writer = 0; int64_t rows = 0; };  // maps that share it; step of the chain that fills it
   struct InPlace { int32_t step = 0, from = 0, to = 0; };
+  struct Overlap { int32_t read = 0, written = 0; int64_t least = 0; };  // the first may begin from `least` bytes behind the second's begin on
   int32_t first = 0, last = 0;
   int64_t tiles = 1;
   int64_t bytes = 0;                 // of all memory alive while these steps run
   double extra = 0;                  // work that one run of all rows would not have
   std::vector<InPlace> in_place;
+  std::vector<Overlap> overlaps;
   std::vector<Window> windows;
   std::vector<int32_t> ends;         // [tiles][steps]: rows of the step computed at the end of the tile
   std::vector<int32_t> lows;         // [tiles][windows]: first row of the window during the tile
@@ -73,8 +76,8 @@ class TilePlanner {
       for (int32_t i = 0; i < n;) {
         int32_t j = i;
         while (j + 1 < n && joins(i, j + 1)) ++j;
-        if (j > i) chosen.push_back(schedule(i, j, forced, true));
-        *peak = std::max(*peak, j > i ? chosen.back().bytes : schedule(i, i, 0, false).bytes);
+        if (can_tile(i)) chosen.push_back(schedule(i, j, forced, true));
+        *peak = std::max(*peak, can_tile(i) ? chosen.back().bytes : schedule(i, i, 0, false).bytes);
         i = j + 1;
       }
       return chosen;
@@ -83,27 +86,32 @@ class TilePlanner {
     int64_t most = 0;
     for (int32_t s = 0; s < n; ++s) most = std::max(most, single[static_cast<size_t>(s)] = schedule(s, s, 0, false).bytes);
     *peak = most;
-    // Candidates: chains that contain a step with much alive.
+    // Candidates: chains that contain a step at which much is alive, and more of them as long as the peak falls.
     struct Candidate { int32_t first = 0, last = 0; int64_t bytes = 0, band = 0; double extra = 0; };
     std::vector<std::vector<Candidate>> ending(static_cast<size_t>(n));
-    for (int32_t i = 0; i < n; ++i) {
-      bool hot = single[static_cast<size_t>(i)] > most / 2;
-      for (int32_t j = i + 1; j < n && j - i < kMostSteps && joins(i, j); ++j) {
-        hot = hot || single[static_cast<size_t>(j)] > most / 2;
-        if (!hot) continue;
-        const int64_t band = band_for(i, j, most_extra);
-        if (band <= 0 || band >= steps_[static_cast<size_t>(j)].facts->rows) continue;
-        const Tiling t = schedule(i, j, band, false);
-        ending[static_cast<size_t>(j)].push_back({i, j, t.bytes, band, t.extra});
-      }
-    }
     std::vector<int64_t> best(static_cast<size_t>(n) + 1, 0);
-    for (int32_t j = 0; j < n; ++j) {
-      int64_t least = std::max(best[static_cast<size_t>(j)], single[static_cast<size_t>(j)]);
-      for (const Candidate& c : ending[static_cast<size_t>(j)]) least = std::min(least, std::max(best[static_cast<size_t>(c.first)], c.bytes));
-      best[static_cast<size_t>(j) + 1] = least;
+    int64_t bound = most;
+    for (int64_t much = most + 1, next = most - most / 4, before = 2 * most; next < much && bound < before - before / 50; next = bound - bound / 8) {
+      for (int32_t i = 0; i < n; ++i) {
+        int64_t alive = 0;
+        for (int32_t j = i; j < n && j - i < kMostSteps && (j == i ? can_tile(i) : joins(i, j)); ++j) {
+          alive = std::max(alive, single[static_cast<size_t>(j)]);
+          if (alive <= next || alive > much) continue;  // not yet, or known
+          const int64_t band = band_for(i, j, most_extra);
+          if (band <= 0 || band >= steps_[static_cast<size_t>(j)].facts->rows) continue;
+          const Tiling t = schedule(i, j, band, false);
+          ending[static_cast<size_t>(j)].push_back({i, j, t.bytes, band, t.extra});
+        }
+      }
+      for (int32_t j = 0; j < n; ++j) {
+        int64_t least = std::max(best[static_cast<size_t>(j)], single[static_cast<size_t>(j)]);
+        for (const Candidate& c : ending[static_cast<size_t>(j)]) least = std::min(least, std::max(best[static_cast<size_t>(c.first)], c.bytes));
+        best[static_cast<size_t>(j) + 1] = least;
+      }
+      before = much > most ? most + bound : bound;  // the first round is never the last
+      bound = best[static_cast<size_t>(n)];
+      much = next;
     }
-    const int64_t bound = best[static_cast<size_t>(n)];
     if (n == 0 || bound > most - most / 50) return {};
     *peak = bound;
     constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -144,15 +152,14 @@ class TilePlanner {
     touch(i, j);
     find_in_place(i, j, &t);
     add_memory(i, j, exact, &t);
-    t.extra = extra_work(i, j, t.tiles);
-    if (exact) {
-      t.ends.assign(ends_.begin(), ends_.end());
-    }
+    if (band > 0) find_overlaps(i, j, &t);
+    t.extra = t.tiles > 1 ? extra_of_tile(i, j) * static_cast<double>(t.tiles - 1) : 0;
+    if (exact) t.ends.assign(ends_.begin(), ends_.end());
     return t;
   }
 
  private:
-  static constexpr int32_t kMostSteps = 64;
+  static constexpr int32_t kMostSteps = 32;
   static constexpr int64_t kMostRows = int64_t{1} << 20, kMostTiles = 4096;
   struct Reader { int32_t step, input; };
 
@@ -252,7 +259,7 @@ class TilePlanner {
       for (const StepFacts::InPlace& pair : step.facts->in_place) {
         if (pair.in >= static_cast<int>(step.inputs.size()) || pair.out >= static_cast<int>(step.outputs.size())) continue;
         const int32_t from = step.inputs[static_cast<size_t>(pair.in)], to = step.outputs[static_cast<size_t>(pair.out)];
-        if (!is_overwritable(from, to, s, i, j, pair.in)) continue;
+        if (!is_overwritable(from, to, s, i, j, pair.in, t->tiles)) continue;
         const bool better = best_from < 0 || (is_inside(best_from, i, j) && !is_inside(from, i, j));
         if (better) best_from = from, best_to = to;
       }
@@ -263,7 +270,7 @@ class TilePlanner {
         if (other.group == old) other.group = now;
     }
   }
-  bool is_overwritable(int32_t from, int32_t to, int32_t s, int32_t i, int32_t j, int input) {
+  bool is_overwritable(int32_t from, int32_t to, int32_t s, int32_t i, int32_t j, int input, int64_t tiles) {
     if (from < 0 || to < 0 || map(from).bytes == 0 || map(to).bytes != map(from).bytes) return false;
     const MapFacts &f = map(from), &o = map(to);
     if (f.is_lasting || f.last != s || root(from) == root(to) || map(root(from)).bytes != f.bytes || (i != j && !f.is_alone)) return false;
@@ -273,7 +280,7 @@ class TilePlanner {
       if (t >= 0 && t != from && map(t).bytes > 0 && touched(t).group == group) return false;
     for (int32_t t : step.outputs)
       if (t >= 0 && t != to && map(t).bytes > 0 && touched(t).group == group) return false;
-    if (i == j) return true;
+    if (tiles == 1) return true;
     if (!(input < 32 && (step.facts->row_inputs >> input & 1u)) || f.rows != o.rows) return false;
     // Members of the memory that were read before step s may be needed by later tiles.
     for (size_t k = 0; k + 1 < tiles_.size(); ++k) {
@@ -293,7 +300,7 @@ class TilePlanner {
       if (std::find(counted_.begin(), counted_.end(), first.group) != counted_.end()) continue;
       counted_.push_back(first.group);
       int64_t whole = 0;
-      bool inside = i != j;
+      bool inside = true;
       Tiling::Window window;
       for (const Touched& member : touched_) {
         if (member.group != first.group) continue;
@@ -302,7 +309,7 @@ class TilePlanner {
         window.maps.push_back(member.tensor);
       }
       if (!inside) {
-        t->bytes += aligned(whole);
+        if (!is_nested(first.tensor, i, j)) t->bytes += aligned(whole);
         continue;
       }
       std::sort(window.maps.begin(), window.maps.end(), [&](int32_t a, int32_t b) { return writer_[static_cast<size_t>(a)] < writer_[static_cast<size_t>(b)]; });
@@ -336,7 +343,69 @@ class TilePlanner {
     ++mark_;
     for (const Touched& a : touched_) stamp_[static_cast<size_t>(root(a.tensor))] = mark_;
     for (int32_t r : roots_)
-      if (stamp_[static_cast<size_t>(r)] != mark_ && map(r).first <= j && map(r).last >= i) t->bytes += aligned(map(r).bytes);
+      if (stamp_[static_cast<size_t>(r)] != mark_ && map(r).first <= j && map(r).last >= i && !is_nested(r, i, j)) t->bytes += aligned(map(r).bytes);
+  }
+
+  // What a chain reads for the last time and what it writes may overlap, as long as no row is written over one that is still to be read
+  // (the idea of "diagonal memory optimisation", Ducasse et al., for tiles). The largest saving counts.
+  void find_overlaps(int32_t i, int32_t j, Tiling* t) {
+    int64_t most = 0;
+    for (const Touched& x : touched_) {
+      const MapFacts& read = map(x.tensor);
+      const int32_t w = writer_[static_cast<size_t>(x.tensor)];
+      if (!read.is_alone || read.is_lasting || read.rows <= 0 || read.last > j || (w >= i && w <= j) || is_shared(x)) continue;
+      for (const Touched& y : touched_) {
+        const MapFacts& written = map(y.tensor);
+        if (written.rows <= 0 || is_inside(y.tensor, i, j) || !is_written_inside(y, i, j)) continue;
+        const int64_t least = least_distance(x, y, i, j);
+        const int64_t span = std::max(written.bytes, least + read.bytes) - std::min<int64_t>(least, 0);
+        const int64_t saved = read.bytes + written.bytes - span;
+        if (saved <= 0) continue;
+        if (!is_nested(x.tensor, i, j)) most = std::max(most, saved);
+        t->overlaps.push_back({x.tensor, y.tensor, least});
+      }
+    }
+    t->bytes -= most;
+  }
+  // Nothing in the memory of y is older than the chain.
+  bool is_written_inside(const Touched& y, int32_t i, int32_t j) const {
+    const int32_t w = writer_[static_cast<size_t>(y.tensor)];
+    if (w < i || w > j) return false;
+    for (const Touched& other : touched_) {
+      const int32_t v = writer_[static_cast<size_t>(other.tensor)];
+      if (other.group == y.group && (v < i || v > j)) return false;
+    }
+    return true;
+  }
+  bool is_shared(const Touched& x) const {
+    return std::any_of(touched_.begin(), touched_.end(), [&](const Touched& other) { return other.tensor != x.tensor && other.group == x.group; });
+  }
+  int64_t least_distance(const Touched& x, const Touched& y, int32_t i, int32_t j) const {
+    const MapFacts &read = map(x.tensor), &written = map(y.tensor);
+    const int64_t read_row = read.bytes / read.rows, written_row = written.bytes / written.rows;
+    int64_t least = std::numeric_limits<int64_t>::min();
+    for (const Touched& member : touched_) {
+      const int32_t w = writer_[static_cast<size_t>(member.tensor)];
+      if (member.group != y.group || w < i || w > j) continue;
+      for (size_t k = 0; k < tiles_.size(); ++k) {
+        if (tiles_[k] > 0 && (k == 0 || tiles_[k - 1] + 1 != tiles_[k])) continue;  // an estimate knows no tile before this one
+        const int64_t* after = &ends_[k * count_];
+        int64_t needed = read.rows;
+        for (const Reader& r : readers_[static_cast<size_t>(x.tensor)]) {
+          if (r.step < i || r.step > j) continue;
+          const int64_t done = r.step < w ? after[r.step - i] : tiles_[k] > 0 ? ends_[(k - 1) * count_ + static_cast<size_t>(r.step - i)] : 0;
+          const RowRange need = needs(r, {done, steps_[static_cast<size_t>(r.step)].facts->rows});
+          if (need.size() > 0) needed = std::min(needed, need.begin);
+        }
+        if (needed < read.rows) least = std::max(least, after[w - i] * written_row - needed * read_row);
+      }
+    }
+    return std::max(least, -read.bytes);
+  }
+
+  bool is_nested(int32_t t, int32_t i, int32_t j) const {
+    const int32_t outer = map(t).nested_in;
+    return outer >= 0 && map(outer).first <= i && map(outer).last >= j;
   }
 
   // Work that tiles repeat: what a step does for every range of rows, calls, pixels that fill no register.
@@ -351,7 +420,6 @@ class TilePlanner {
     }
     return extra;
   }
-  double extra_work(int32_t i, int32_t j, int64_t tiles) const { return i == j ? 0 : extra_of_tile(i, j) * static_cast<double>(tiles - 1); }
   // Rows of step j in a tile so that the extra work stays below `most` of all work; 0: cannot be.
   int64_t band_for(int32_t i, int32_t j, double most) const {
     double work = 0;
