@@ -63,6 +63,8 @@ oneweight::Status apply(const ModelArguments& arguments, const oneweight::ModelV
 oneweight::Expected<Planned> open_and_plan(const ModelArguments& arguments, const oneweight::PlanOptions& options) {
   auto model = oneweight::ModelView::open(arguments.model.c_str());
   if (!model.ok()) return model.status();
+  if (arguments.lock_weights)
+    if (oneweight::Status status = (*model)->lock(); !status.ok()) return make_error(status.code(), "%s: %s", arguments.model.c_str(), status.message().c_str());
   oneweight::PlanOptions all = options;
   ONEWEIGHT_RETURN_IF_ERROR(apply(arguments, **model, &all));
   auto plan = oneweight::make_plan<oneweight::opset::All>(*model, all);

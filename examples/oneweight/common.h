@@ -23,6 +23,7 @@ struct ModelArguments {
   std::string model;
   std::string signature;
   std::vector<std::string> resize;  // "INPUT=1,224,224,3": number or name of the input
+  bool lock_weights = false;        // keep the file's pages in memory
 };
 
 struct Planned {
