@@ -239,6 +239,11 @@ ProcessMemory process_memory() {
   return memory;
 }
 
+int64_t locked_bytes() {
+  char text[4096];
+  return read_proc("/proc/self/status", text, sizeof text) ? proc_field(text, "\nVmLck:") : 0;
+}
+
 int64_t peak_rss() {
   char text[4096];
   return read_proc("/proc/self/status", text, sizeof text) ? proc_field(text, "\nVmHWM:") : 0;

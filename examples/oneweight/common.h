@@ -74,6 +74,7 @@ struct ProcessMemory {
   int64_t file_backed() const { return rss - anonymous; }
 };
 ProcessMemory process_memory();
+int64_t locked_bytes();    // kept in memory by mlock()
 int64_t peak_rss();        // since start or reset_peak_rss()
 void reset_peak_rss();     // where the kernel allows it
 

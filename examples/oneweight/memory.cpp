@@ -111,6 +111,7 @@ int memory(const MemoryArguments& arguments) {
                                            {"largest_scratch_bytes", planned->plan->largest_scratch_bytes()},
                                            {"base_rss_bytes", base.rss},
                                            {"base_anonymous_bytes", base.anonymous},
+                                           {"locked_bytes", locked_bytes()},
                                            {"model_mappings", mappings},
                                            {"target", highway_target(*planned->plan)},
                                            {"contexts", list}};
@@ -126,6 +127,7 @@ int memory(const MemoryArguments& arguments) {
     std::printf("  %8zu  %12s  %12s  %12s  %19s\n", i + 1, megabytes(static_cast<double>(after[i].rss - base.rss)).c_str(),
                 megabytes(static_cast<double>(after[i].anonymous - base.anonymous)).c_str(),
                 megabytes(static_cast<double>(after[i].file_backed() - base.file_backed())).c_str(), weights[i] < 0 ? "unknown" : megabytes(static_cast<double>(weights[i])).c_str());
+  if (const int64_t locked = locked_bytes(); locked > 0) std::printf("locked in memory: %s\n", megabytes(static_cast<double>(locked)).c_str());
   return kSuccess;
 }
 
