@@ -83,7 +83,10 @@ oneweight_program_test("benchmark of runs at fixed times" 0 "first_ms.*median_ms
 oneweight_program_test("a cadence without a unit" 2 "--cadence 10: expected milliseconds" benchmark "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --cadence 10)
 oneweight_program_test("benchmark" 0 "median_ms.*p95_ms.*open_ms.*cold_ms.*forecast_bytes" benchmark
                        "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --runs 5 --json)
-oneweight_program_test("memory" 0 "forecast_bytes.*plan_bytes.*base_rss_bytes.*contexts.*file_backed_bytes" memory
+if(NOT ONEWEIGHT_SANITIZE)  # sanitizers lock nothing
+  oneweight_program_test("locked weights" 0 "locked in memory: [1-9]" memory "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --lock-weights)
+endif()
+oneweight_program_test("memory" 0 "forecast_bytes.*plan_bytes.*base_rss_bytes.*contexts.*file_backed_bytes.*resident_weight_bytes" memory
                        "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --contexts 3 --json)
 oneweight_program_test("verify without cases" 2 "no case" verify "${CMAKE_CURRENT_SOURCE_DIR}/support")
 oneweight_program_test("a wrong answer is named" 1 "differs first at .0, 0.: got.*want.*0 passed, 1 failed, 0 skipped" verify

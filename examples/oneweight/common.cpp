@@ -83,6 +83,8 @@ oneweight::Status apply(const ModelArguments& arguments, const oneweight::ModelV
 oneweight::Expected<Planned> open_and_plan(const ModelArguments& arguments, const oneweight::PlanOptions& options) {
   auto model = oneweight::ModelView::open(arguments.model.c_str());
   if (!model.ok()) return model.status();
+  if (arguments.lock_weights)
+    if (oneweight::Status status = (*model)->lock(); !status.ok()) return make_error(status.code(), "%s: %s", arguments.model.c_str(), status.message().c_str());
   oneweight::PlanOptions all = options;
   ONEWEIGHT_RETURN_IF_ERROR(apply(arguments, **model, &all));
   auto plan = oneweight::make_plan<oneweight::opset::All>(*model, all);
@@ -255,6 +257,11 @@ ProcessMemory process_memory() {
     memory.anonymous = proc_field(text, "\nRssAnon:");
   }
   return memory;
+}
+
+int64_t locked_bytes() {
+  char text[4096];
+  return read_proc("/proc/self/status", text, sizeof text) ? proc_field(text, "\nVmLck:") : 0;
 }
 
 int64_t peak_rss() {

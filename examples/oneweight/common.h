@@ -25,6 +25,7 @@ struct ModelArguments {
   std::vector<std::string> resize;  // "INPUT=1,224,224,3": number or name of the input
   std::string memory_limit;         // "140MiB": bytes of a context
   int tile_rows = 0;                // oneweight::PlanOptions::tile_rows
+  bool lock_weights = false;        // keep the file's pages in memory
 };
 
 struct Planned {
@@ -75,6 +76,7 @@ struct ProcessMemory {
   int64_t file_backed() const { return rss - anonymous; }
 };
 ProcessMemory process_memory();
+int64_t locked_bytes();    // kept in memory by mlock()
 int64_t peak_rss();        // since start or reset_peak_rss()
 void reset_peak_rss();     // where the kernel allows it
 

@@ -21,6 +21,10 @@ void add_memory(CLI::App* command, program::ModelArguments* arguments) {
   add_tile_rows(command, &arguments->tile_rows);
 }
 
+void add_lock(CLI::App* command, program::ModelArguments* arguments) {
+  command->add_flag("--lock-weights", arguments->lock_weights, "Read the whole file at first and keep it in memory, so that no run waits for it");
+}
+
 }  // namespace
 
 int main(int count, char** values) {
@@ -41,6 +45,7 @@ int main(int count, char** values) {
   command = app.add_subcommand("run", "Run a model on npy files, a picture or a sound; without any, on reproducible pseudo-random inputs");
   add_model(command, &run.model);
   add_memory(command, &run.model);
+  add_lock(command, &run.model);
   CLI::Option* files = command->add_option("-i,--input", run.inputs, "FILE.npy in the order of the inputs, or NAME=FILE.npy; may be repeated")
       ->allow_extra_args(false);
   CLI::Option* image = command->add_option("--image", run.picture.image, "A picture (PNG, JPEG, BMP, ...) for a model that takes one; prints what the answer means")->excludes(files);
@@ -71,6 +76,7 @@ int main(int count, char** values) {
   command = app.add_subcommand("benchmark", "Latency: one context on one thread unless told otherwise");
   add_model(command, &benchmark.model);
   add_memory(command, &benchmark.model);
+  add_lock(command, &benchmark.model);
   command->add_option("-i,--input", benchmark.inputs, "FILE.npy in the order of the inputs, or NAME=FILE.npy; default: pseudo-random inputs")
       ->allow_extra_args(false);
   command->add_option("--runs", benchmark.runs, "Runs to measure; default: for about a second")->check(CLI::PositiveNumber);
@@ -86,6 +92,7 @@ int main(int count, char** values) {
   command = app.add_subcommand("memory", "What a context will need, tensor by tensor at the peak, and what contexts do cost");
   add_model(command, &memory.model);
   add_memory(command, &memory.model);
+  add_lock(command, &memory.model);
   command->add_option("--contexts", memory.contexts, "Make and run so many contexts, and measure after each")->check(CLI::PositiveNumber)->capture_default_str();
   command->add_flag("--json", memory.json, "Print one JSON object");
 

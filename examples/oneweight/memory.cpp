@@ -90,6 +90,7 @@ int memory(const MemoryArguments& arguments) {
     return report(oneweight::Status(status.code(), "the warm-up model: " + status.message()));
   const auto count = static_cast<size_t>(arguments.contexts);
   std::vector<ProcessMemory> after(count);
+  std::vector<int64_t> weights(count);  // resident bytes of the model's file; -1: the system does not tell
   std::vector<oneweight::ExecutionContext> contexts;
   contexts.reserve(count);
   ::malloc_trim(0);
@@ -104,16 +105,21 @@ int memory(const MemoryArguments& arguments) {
     if (oneweight::Status status = context->run(); !status.ok()) return report(status);
     contexts.push_back(std::move(*context));
     after[i] = process_memory();
+    const auto resident = planned->model->resident_bytes();
+    weights[i] = resident.ok() ? static_cast<int64_t>(*resident) : -1;
   }
 
   const auto file_bytes = static_cast<int64_t>(planned->model->bytes().size());
   const int mappings = mappings_of(arguments.model.model);
   if (arguments.json) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const ProcessMemory& m : after)
-      list.push_back({{"rss_bytes", m.rss}, {"anonymous_bytes", m.anonymous}, {"file_backed_bytes", m.file_backed()}});
     nlohmann::ordered_json chains = nlohmann::ordered_json::array();
     for (const oneweight::Chain& chain : planned->plan->chains()) chains.push_back({{"first_step", chain.first}, {"steps", chain.count}, {"tiles", chain.tiles}});
+    for (size_t i = 0; i < count; ++i)
+      list.push_back({{"rss_bytes", after[i].rss},
+                      {"anonymous_bytes", after[i].anonymous},
+                      {"file_backed_bytes", after[i].file_backed()},
+                      {"resident_weight_bytes", weights[i]}});
     const nlohmann::ordered_json result = {{"file_bytes", file_bytes},
                                            {"forecast_bytes", planned->plan->context_bytes()},
                                            {"plan_bytes", planned->plan->plan_bytes()},
@@ -124,6 +130,7 @@ int memory(const MemoryArguments& arguments) {
                                            {"chains", chains},
                                            {"base_rss_bytes", base.rss},
                                            {"base_anonymous_bytes", base.anonymous},
+                                           {"locked_bytes", locked_bytes()},
                                            {"model_mappings", mappings},
                                            {"target", highway_target(*planned->plan)},
                                            {"contexts", list}};
@@ -134,11 +141,12 @@ int memory(const MemoryArguments& arguments) {
               mappings, mappings == 1 ? "" : "s");
   print_forecast(*planned);
   std::printf("measured over the base of this process (a small model had run and was closed), after each context has run:\n");
-  std::printf("  contexts      resident     anonymous   file-backed\n");
+  std::printf("  contexts      resident     anonymous   file-backed  of the model's file\n");
   for (size_t i = 0; i < count; ++i)
-    std::printf("  %8zu  %12s  %12s  %12s\n", i + 1, megabytes(static_cast<double>(after[i].rss - base.rss)).c_str(),
+    std::printf("  %8zu  %12s  %12s  %12s  %19s\n", i + 1, megabytes(static_cast<double>(after[i].rss - base.rss)).c_str(),
                 megabytes(static_cast<double>(after[i].anonymous - base.anonymous)).c_str(),
-                megabytes(static_cast<double>(after[i].file_backed() - base.file_backed())).c_str());
+                megabytes(static_cast<double>(after[i].file_backed() - base.file_backed())).c_str(), weights[i] < 0 ? "unknown" : megabytes(static_cast<double>(weights[i])).c_str());
+  if (const int64_t locked = locked_bytes(); locked > 0) std::printf("locked in memory: %s\n", megabytes(static_cast<double>(locked)).c_str());
   return kSuccess;
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "oneweight/context/denormals.h"
+#include "oneweight/context/scratch.h"
 #include "oneweight/plan/execute.h"
 
 namespace oneweight {
@@ -73,22 +74,18 @@ class ExecutionContext {
   static Expected<ExecutionContext> create(std::shared_ptr<const Plan> plan, std::span<std::byte> memory = {}) {
     if (!plan) return make_error(ErrorCode::invalid_argument, "no plan");
     const auto needed = static_cast<size_t>(plan->context_bytes());
-    ExecutionContext context;
+    Scratch scratch;
     if (memory.data() != nullptr) {
       if (memory.size() < needed)
         return make_error(ErrorCode::invalid_argument, "the scratch buffer has %zu bytes, this plan needs %zu", memory.size(), needed);
       if (reinterpret_cast<uintptr_t>(memory.data()) % kAlignment != 0)
         return make_error(ErrorCode::invalid_argument, "the scratch buffer is not aligned to %d bytes", static_cast<int>(kAlignment));
-      context.block_ = memory.data();
+      scratch.block = memory.data();
     } else {
-      context.block_ = static_cast<std::byte*>(::operator new(needed, std::align_val_t{kAlignment}, std::nothrow));
-      if (!context.block_) return make_error(ErrorCode::out_of_memory, "no memory for the %zu bytes of a context", needed);
-      context.owned_ = true;
+      scratch = {allocate_scratch(needed), [](void*, std::byte* block, size_t bytes) { free_scratch(block, bytes); }};
+      if (!scratch.block) return make_error(ErrorCode::out_of_memory, "no memory for the %zu bytes of a context", needed);
     }
-    context.plan_ = std::move(plan);
-    context.fill_addresses();
-    context.reset();
-    return context;
+    return ExecutionContext(std::move(plan), scratch);
   }
 
   ExecutionContext(ExecutionContext&& other) noexcept { swap(other); }
@@ -98,7 +95,7 @@ class ExecutionContext {
     return *this;
   }
   ~ExecutionContext() {
-    if (owned_) ::operator delete(block_, std::align_val_t{kAlignment});
+    if (scratch_.give_back) scratch_.give_back(scratch_.owner, scratch_.block, static_cast<size_t>(plan_->context_bytes()));
   }
 
   const std::shared_ptr<const Plan>& plan() const { return plan_; }
@@ -108,8 +105,8 @@ class ExecutionContext {
   Status run(const RunOptions& options = {}) {
     const Plan& plan = *plan_;
     DenormalsFlushed denormals;
-    RunState state(block_ + plan.resource_offset(), &options);
-    const RunOfSteps run{plan, block_, options, state};
+    RunState state(state_, &options);
+    const RunOfSteps run{plan, scratch_.block, options, state};
     const int end = options.executor && plan.is_divided() ? options.executor->run_steps(*options.executor, run) : run.run();
     if (end < run.count()) [[unlikely]] {
       const Step& step = plan.steps_[end];
@@ -122,20 +119,23 @@ class ExecutionContext {
   }
 
   // Sets all state (variables, LSTM state) to its initial value, real zero. Inputs stay: a state that goes out and in again is the caller's.
-  void reset() {
-    std::memset(block_ + plan_->resource_offset(), 0, static_cast<size_t>(plan_->resource_bytes()));
-    for (const PlanTensor& t : plan_->tensors_) {
-      if (t.placement != Placement::state || t.bytes == 0) continue;
-      const bool bytes = tensor_type_bits(t.type) == 8 && !t.quantization->zero_points.empty();
-      std::memset(block_ + t.offset, bytes ? static_cast<int>(t.quantization->zero_points[0]) : 0, static_cast<size_t>(t.bytes));
-    }
+  void reset() { reset_state(*plan_, state_); }
+
+  // Gives the pages of the scratch back to the system until they are used again: a context that rests has its state resident and no
+  // more. Bound memory, state and all addresses stay; what inputs and outputs held in the block is lost. Nothing needs to be taken
+  // again: the next run (or prefault()) pays page faults as the first one did.
+  // Errors: unsupported (the memory is the caller's, or the system knows no pages), invalid_argument (it is locked).
+  Status release_scratch() {
+    if (!scratch_.give_back) return Status(ErrorCode::unsupported, "the scratch is the caller's memory, which is not given back");
+    const int64_t kept = plan_->resource_offset() + plan_->state_bytes();
+    return Pages::inside(scratch_.block + kept, static_cast<size_t>(plan_->context_bytes() - kept)).discard();
   }
 
   // Touches every page of the block and of the weights, so that the first run meets no page faults for them. State and inputs stay.
   void prefault() {
     constexpr int64_t kPage = 4096;
     for (int64_t i = 0; i < plan_->context_bytes(); i += kPage) {
-      volatile std::byte* page = block_ + i;
+      volatile std::byte* page = scratch_.block + i;
       *page = *page;
     }
     for (const PlanTensor& t : plan_->tensors_) {
@@ -204,17 +204,38 @@ class ExecutionContext {
   }
 
  private:
-  ExecutionContext() = default;
+  friend class ContextState;
+  friend class ScratchPool;
+
+  // State lies in the block and is new, or it is the one at `state`.
+  ExecutionContext(std::shared_ptr<const Plan> plan, const Scratch& scratch, std::byte* state = nullptr)
+      : plan_(std::move(plan)), scratch_(scratch), state_(state ? state : scratch.block + plan_->resource_offset()) {
+    fill_addresses();
+    if (!state) reset();
+  }
 
   void swap(ExecutionContext& other) noexcept {
     std::swap(plan_, other.plan_);
-    std::swap(block_, other.block_);
-    std::swap(owned_, other.owned_);
+    std::swap(scratch_, other.scratch_);
+    std::swap(state_, other.state_);
   }
-  std::byte** addresses() const { return address_table(block_); }
+  std::byte** addresses() const { return address_table(scratch_.block); }
+
+  // `state`: the plan's resources and behind them its state tensors.
+  static std::byte* state_tensor(const Plan& plan, const PlanTensor& t, std::byte* state) { return state + (t.offset - plan.resource_offset()); }
+  static void reset_state(const Plan& plan, std::byte* state) {
+    if (plan.resource_bytes() > 0) std::memset(state, 0, static_cast<size_t>(plan.resource_bytes()));
+    for (const PlanTensor& t : plan.tensors()) {
+      if (t.placement != Placement::state || t.bytes == 0) continue;
+      const bool bytes = tensor_type_bits(t.type) == 8 && !t.quantization->zero_points.empty();
+      std::memset(state_tensor(plan, t, state), bytes ? static_cast<int>(t.quantization->zero_points[0]) : 0, static_cast<size_t>(t.bytes));
+    }
+  }
 
   void fill_addresses() {
-    fill_address_table(*plan_, block_);
+    fill_address_table(*plan_, scratch_.block);
+    for (size_t t = 0; t < plan_->tensors_.size(); ++t)
+      if (plan_->tensors_[t].placement == Placement::state) addresses()[t] = state_tensor(*plan_, plan_->tensors_[t], state_);
     for (size_t i = 0; i < plan_->outputs_.size(); ++i) addresses()[plan_->tensors_.size() + i] = nullptr;
   }
 
@@ -277,14 +298,14 @@ class ExecutionContext {
     for (size_t t = 0; t < plan_->tensors_.size(); ++t) {
       const PlanTensor& other = plan_->tensors_[t];
       if (other.placement == Placement::arena && other.buffer == bound.buffer)
-        addresses()[t] = memory ? memory + (other.offset - bound.offset) : block_ + other.offset;
+        addresses()[t] = memory ? memory + (other.offset - bound.offset) : scratch_.block + other.offset;
     }
     return {};
   }
 
   std::shared_ptr<const Plan> plan_;
-  std::byte* block_ = nullptr;
-  bool owned_ = false;
+  Scratch scratch_;
+  std::byte* state_ = nullptr;       // in the block, or a ContextState's
 };
 
 }  // namespace v1

@@ -1,7 +1,5 @@
 // Where a model's bytes come from: a mapped file, a private copy, or memory of the caller.
-//
-// ONEWEIGHT_FILES is 2 where POSIX mappings exist, 1 where only C streams are trusted (files are read
-// into memory), 0 on bare metal (no files: only caller-owned bytes). It may be set from outside.
+// ONEWEIGHT_FILES (base/pages.h) says what there is.
 #ifndef ONEWEIGHT_MODEL_BYTES_H
 #define ONEWEIGHT_MODEL_BYTES_H
 
@@ -15,17 +13,8 @@
 #include <string>
 #include <utility>
 
+#include "oneweight/base/pages.h"
 #include "oneweight/base/status.h"
-
-#ifndef ONEWEIGHT_FILES
-#if defined(__unix__) || defined(__APPLE__)
-#define ONEWEIGHT_FILES 2
-#elif defined(_WIN32)
-#define ONEWEIGHT_FILES 1
-#else
-#define ONEWEIGHT_FILES 0
-#endif
-#endif
 
 #if ONEWEIGHT_FILES == 2
 #include <fcntl.h>
@@ -50,6 +39,7 @@ class Bytes {
   Bytes& operator=(Bytes&&) = default;
 
   std::span<const std::byte> span() const { return view_; }
+  bool is_mapped() const { return map_ != nullptr; }
 
   // Bytes of the caller; `owner` (may be null) is held.
   static Bytes borrow(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {

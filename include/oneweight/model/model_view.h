@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "oneweight/base/pages.h"
 #include "oneweight/base/status.h"
 #include "oneweight/model/bytes.h"
 #include "oneweight/model/decode.h"
@@ -73,6 +74,43 @@ class ModelView {
   // Heap bytes of the decoded structure (without the file itself), about; for memory reports.
   size_t structure_bytes() const { return static_cast<size_t>(model_.structure_bytes) + sizeof(ModelView); }
 
+  // ---- The pages of a mapped file: all of them, or those of a part of bytes() such as a tensor's data (whole pages, so its
+  // neighbours' edges too). May be called while contexts run. For copies and bytes of the caller prefetch() does nothing,
+  // resident_bytes() counts as for a file, and the others are refused. Errors: unsupported (also where the system knows no
+  // pages), invalid_argument (not a part of bytes()), io_error.
+
+  // Asks the system to read the file ahead, and returns at once.
+  Status prefetch() const { return prefetch(bytes()); }
+  Status prefetch(std::span<const std::byte> part) const {
+    ONEWEIGHT_RETURN_IF_ERROR(check_part(part));
+    return bytes_.is_mapped() ? pages(part).prefetch() : Status();
+  }
+  // Reads the weights now and keeps them in memory until unlock() or the end of the view: no run waits for the file. Locks do
+  // not add up. Errors: out_of_memory (with bytes and the limit for this process).
+  Status lock() const { return lock(bytes()); }
+  Status lock(std::span<const std::byte> part) const {
+    ONEWEIGHT_RETURN_IF_ERROR(check_mapped(part, "locked"));
+    return pages(part).lock();
+  }
+  Status unlock() const { return unlock(bytes()); }
+  Status unlock(std::span<const std::byte> part) const {
+    ONEWEIGHT_RETURN_IF_ERROR(check_mapped(part, "unlocked"));
+    return pages(part).unlock();
+  }
+  // Takes the pages out of this process, whose resident memory shrinks by resident_bytes(). Nothing is lost: what a run touches
+  // comes back, from the system's cache while it has room, else from the file. Errors: invalid_argument (locked pages).
+  Status release() const { return release(bytes()); }
+  Status release(std::span<const std::byte> part) const {
+    ONEWEIGHT_RETURN_IF_ERROR(check_mapped(part, "given back"));
+    return pages(part).release();
+  }
+  // Bytes that are resident for this process, as its RSS counts them. (The system's cache may hold more of the file.)
+  Expected<size_t> resident_bytes() const { return resident_bytes(bytes()); }
+  Expected<size_t> resident_bytes(std::span<const std::byte> part) const {
+    ONEWEIGHT_RETURN_IF_ERROR(check_part(part));
+    return pages(part).resident_bytes();
+  }
+
   ModelView(const ModelView&) = delete;
   ModelView& operator=(const ModelView&) = delete;
 
@@ -104,6 +142,19 @@ class ModelView {
     bytes_ = std::move(*aligned);
     return Status();
 #endif
+  }
+
+  static Pages pages(std::span<const std::byte> part) { return Pages::around(part.data(), part.size()); }
+  Status check_part(std::span<const std::byte> part) const {
+    const auto begin = reinterpret_cast<uintptr_t>(bytes().data()), at = reinterpret_cast<uintptr_t>(part.data());
+    if (part.empty() || (at >= begin && at - begin <= bytes().size() && part.size() <= bytes().size() - (at - begin))) return {};
+    return make_error(ErrorCode::invalid_argument, "%zu bytes at %p are no part of the model's %zu bytes at %p", part.size(),
+                      static_cast<const void*>(part.data()), bytes().size(), static_cast<const void*>(bytes().data()));
+  }
+  Status check_mapped(std::span<const std::byte> part, const char* what) const {
+    ONEWEIGHT_RETURN_IF_ERROR(check_part(part));
+    if (bytes_.is_mapped()) return {};
+    return make_error(ErrorCode::unsupported, "the model is not a mapped file: its bytes cannot be %s", what);
   }
 
   // Runs f; a failed allocation becomes out_of_memory where exceptions exist.
