@@ -1,5 +1,6 @@
 # cmake -D PROGRAM= -D CODE= -D TEXT= -P program_test.cmake -- ARGUMENTS...: runs PROGRAM with the arguments; it must
 # return CODE and print something that matches TEXT. With --json among the arguments, what it prints must be JSON.
+cmake_minimum_required(VERSION 3.22)
 set(arguments)
 set(after FALSE)
 math(EXPR last "${CMAKE_ARGC} - 1")

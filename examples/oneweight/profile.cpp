@@ -33,7 +33,11 @@ StepBytes bytes_of(const Plan& plan, const Step& step) {
   const auto tensor = [&](int32_t t) -> const PlanTensor& { return plan.tensors()[static_cast<size_t>(t)]; };
   for (int i = 0; i < step.input_count; ++i) {
     if (step.inputs[i] < 0 || std::find(step.inputs, step.inputs + i, step.inputs[i]) != step.inputs + i) continue;
-    (tensor(step.inputs[i]).placement == Placement::constant ? bytes.constants : bytes.read) += tensor(step.inputs[i]).bytes;
+    const PlanTensor& input = tensor(step.inputs[i]);
+    if (input.placement == Placement::constant)
+      bytes.constants += input.bytes;
+    else
+      bytes.read += input.bytes;
   }
   for (int i = 0; i < step.output_count; ++i)
     if (step.outputs[i] >= 0) bytes.written += tensor(step.outputs[i]).bytes;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdarg>
 
 #include "shown_text.h"
 #include "timeline_page.h"
@@ -55,7 +56,8 @@ double tick_distance(double end, double most) {
 
 class PictureWriter {
  public:
-  PictureWriter(std::FILE* file, const PictureSource& source, bool in_page) : file_(file), plan_(source.plan), timeline_(source.timeline), model_(source.model), in_page_(in_page) {
+  PictureWriter(std::FILE* file, const PictureSource& source, bool in_page)
+      : file_(file), plan_(source.plan), timeline_(source.timeline), model_(source.model), in_page_(in_page) {
     layout_.steps = std::max(static_cast<int>(timeline_.steps.size()), 1);
     layout_.bytes = std::max(static_cast<double>(timeline_.block_bytes), 1.0);
     const bool small = layout_.bytes < kMiB / 2;
@@ -197,7 +199,8 @@ class PictureWriter {
   // All there is to say about an item, for viewers of SVG that show titles.
   std::string item_text(const TimelineItem& item) const {
     std::string result;
-    if (item.kind == ItemKind::scratch) result = "scratch of step " + std::to_string(item.first) + ", " + operator_text(plan_.steps()[static_cast<size_t>(item.first)]) + "\n";
+    const auto step_text = [this](int32_t s) { return "step " + std::to_string(s) + ", " + operator_text(plan_.steps()[static_cast<size_t>(s)]); };
+    if (item.kind == ItemKind::scratch) result = "scratch of " + step_text(item.first) + "\n";
     if (item.kind == ItemKind::addresses) result = "addresses of the tensors\n";
     if (item.kind == ItemKind::resources) result = "variables shared by the subgraphs\n";
     constexpr size_t kMost = 20;
@@ -205,8 +208,7 @@ class PictureWriter {
     for (size_t i = 0; i < tensors.size() && i < kMost; ++i) {
       const PlanTensor& t = tensor(tensors[i]);
       result += beginning(printable(t.name), kLongest) + "\n  " + tensor_text(t) + ", " + size_text(t.bytes);
-      if (const int32_t s = timeline_.producers[static_cast<size_t>(tensors[i])]; s >= 0)
-        result += ", made by step " + std::to_string(s) + ", " + operator_text(plan_.steps()[static_cast<size_t>(s)]);
+      if (const int32_t s = timeline_.producers[static_cast<size_t>(tensors[i])]; s >= 0) result += ", made by " + step_text(s);
       result += "\n";
     }
     if (tensors.size() > kMost) result += oneweight::format_text("and %zu more\n", tensors.size() - kMost);
@@ -297,8 +299,9 @@ class PictureWriter {
     std::string text = oneweight::format_text("A context has %s and runs %zu steps", size_text(timeline.block_bytes).c_str(), timeline.steps.size());
     if (timeline.steps.empty()) return text;
     const auto peak = static_cast<size_t>(timeline.peak_step);
-    return text + oneweight::format_text("; most is alive at step %zu, ", peak) + operator_text(plan.steps()[peak]) + ": " +
-           size_text(timeline.steps[peak].alive_bytes) + (timeline.steps[peak].scratch_bytes ? ", " + size_text(timeline.steps[peak].scratch_bytes) + " of it scratch" : "");
+    const TimelineStep& step = timeline.steps[peak];
+    text += oneweight::format_text("; most is alive at step %zu, ", peak) + operator_text(plan.steps()[peak]) + ": " + size_text(step.alive_bytes);
+    return step.scratch_bytes ? text + ", " + size_text(step.scratch_bytes) + " of it scratch" : text;
   }
 };
 

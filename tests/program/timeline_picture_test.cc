@@ -16,6 +16,7 @@
 using namespace oneweight;
 using namespace oneweight::testing;
 using namespace program;
+using namespace std::string_literals;
 
 namespace {
 
@@ -24,7 +25,7 @@ const std::string kHostileNames[] = {
     "\"/><image href=\"http://example.invalid/x.png\" onload=\"alert(1)\"/>",
     "' onmouseover='alert(1)",
     "<!-- ]]> --!> <![CDATA[ &amp; &nonsense; &#0;",
-    std::string("zero\0 \x01 \x1b[31m red \x7f \xc2\x85 line\nline\ttab", 40),
+    "zero\0 \x01 \x1b[31m red \x7f \xc2\x85 line\nline\ttab"s,
     "not UTF-8: \xff \xc0\xbc \xed\xa0\x80 \xf4\x90\x80\x80 cut \xe5",
     "turned \xe2\x80\xae""round \xe2\x80\xa8 \xef\xbf\xbf \xef\xbb\xbf",
     "%s%n%x\\\\ \\u003c ${name} @name@ {{name}}",
