@@ -53,7 +53,7 @@ def main():
             for i, flags in enumerate(([], ["--no-delegate"])):
                 theirs = peer(args.peer_python, "contexts", model, "1", *flags)
                 rss[1 + i] = f"{(theirs['contexts'][0]['rss_bytes'] - theirs['base_rss_bytes']) / MIB:.1f}" if theirs else "failed"
-        print(f"| {name} | {arena} | {limit} | {ratio:.2f} | {ours['largest_scratch_bytes']} | {tiled} of {ours['steps']} | {' | '.join(rss)} |", flush=True)
+        print(f"| {name} | {arena} | {limit} | {ratio:.2f} | {ours['largest_scratch_bytes']} | {tiled} of {len(ours['steps'])} | {' | '.join(rss)} |", flush=True)
         ratios.append(ratio)
         if arena > limit + 64 * live["tensors"] + ours["largest_scratch_bytes"] + ours["state_bytes"]:
             faults.append(f"{name}: the arena of {arena} bytes is larger than the live set of {limit}")

@@ -88,6 +88,22 @@ if(NOT ONEWEIGHT_SANITIZE)  # sanitizers lock nothing
 endif()
 oneweight_program_test("memory" 0 "forecast_bytes.*plan_bytes.*base_rss_bytes.*contexts.*file_backed_bytes.*resident_weight_bytes" memory
                        "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --contexts 3 --json)
+oneweight_program_test("memory, step by step" 0 "alive at the peak, step [0-9]+ of 3 .FULLY_CONNECTED.*bytes alive while a step runs.*# < peak" memory
+                       "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --contexts 0)
+oneweight_program_test("memory as JSON" 0 "peak_step.*peak_operator.*\"steps\":.*FULLY_CONNECTED.*alive_bytes.*scratch_bytes.*\"tensors\":.*offset.*first_step.*last_step.*kind"
+                       memory "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --contexts 0 --json)
+foreach(kind svg html)
+  oneweight_program_test("a timeline as ${kind}" 0 "picture of the timeline: .*timeline.${kind}" memory "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --contexts 0
+                         --timeline "${CMAKE_CURRENT_BINARY_DIR}/timeline.${kind}")
+endforeach()
+oneweight_program_test("a timeline of another kind" 2 "timeline.png: expected a name that ends with .svg or .html" memory "${ONEWEIGHT_SMALL_MODEL}/model.tflite"
+                       --timeline timeline.png)
+oneweight_program_test("a timeline cannot be written" 3 "timeline.svg cannot be written" memory "${ONEWEIGHT_SMALL_MODEL}/model.tflite"
+                       --timeline "${ONEWEIGHT_TEST_DATA}/nowhere/timeline.svg")
+oneweight_program_test("profile" 0 "read KiB weights KiB written KiB scratch KiB.*FULLY_CONNECTED.*all  .*step operator" benchmark
+                       "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --runs 5 --profile)
+oneweight_program_test("profile as JSON" 0 "profile.*operator.*ms.*read_bytes.*weight_bytes.*written_bytes.*scratch_bytes" benchmark
+                       "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --runs 5 --profile --json)
 oneweight_program_test("verify without cases" 2 "no case" verify "${CMAKE_CURRENT_SOURCE_DIR}/support")
 oneweight_program_test("a wrong answer is named" 1 "differs first at .0, 0.: got.*want.*0 passed, 1 failed, 0 skipped" verify
                        "${CMAKE_CURRENT_SOURCE_DIR}/wrong_cases/wrong_answer")

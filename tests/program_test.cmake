@@ -1,5 +1,6 @@
 # cmake -D PROGRAM= -D CODE= -D TEXT= -P program_test.cmake -- ARGUMENTS...: runs PROGRAM with the arguments; it must
-# return CODE and print something that matches TEXT.
+# return CODE and print something that matches TEXT. With --json among the arguments, what it prints must be JSON.
+cmake_minimum_required(VERSION 3.22)
 set(arguments)
 set(after FALSE)
 math(EXPR last "${CMAKE_ARGC} - 1")
@@ -11,6 +12,12 @@ foreach(i RANGE ${last})
   endif()
 endforeach()
 execute_process(COMMAND "${PROGRAM}" ${arguments} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE errors)
+if(code EQUAL 0 AND "--json" IN_LIST arguments)
+  string(JSON type ERROR_VARIABLE wrong TYPE "${output}")
+  if(wrong)
+    message(FATAL_ERROR "what it printed is not JSON: ${wrong}:\n${output}")
+  endif()
+endif()
 string(APPEND output "${errors}")
 if(NOT code EQUAL CODE)
   message(FATAL_ERROR "exit code ${code}, expected ${CODE}; it printed:\n${output}")

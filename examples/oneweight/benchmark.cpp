@@ -3,32 +3,17 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 
 #include "commands.h"
 #include "oneweight/context/eigen_executor.h"
+#include "profile.h"
 
 namespace program {
 
 namespace {
-
-// Time of every step, summed over runs.
-struct Profile {
-  std::vector<double> ms;
-  int at = -1;
-  Clock::time_point since;
-
-  static void observe(void* user, int step) {
-    auto& profile = *static_cast<Profile*>(user);
-    const Clock::time_point now = Clock::now();
-    if (profile.at >= 0 && step > 0) profile.ms[static_cast<size_t>(profile.at)] += milliseconds(now - profile.since);
-    profile.at = step;
-    profile.since = Clock::now();
-  }
-};
 
 double quantile(const std::vector<double>& sorted, double q) {
   return sorted[std::min(sorted.size() - 1, static_cast<size_t>(q * static_cast<double>(sorted.size())))];
@@ -104,34 +89,6 @@ int benchmark_cadence(const BenchmarkArguments& arguments, const Planned& planne
   return kSuccess;
 }
 
-void print_profile(const oneweight::Plan& plan, const Profile& profile, size_t runs) {
-  std::map<std::string, std::pair<double, int>> by_operator;
-  double total = 0;
-  std::vector<size_t> order;
-  for (size_t i = 0; i < profile.ms.size(); ++i) {
-    auto& [ms, count] = by_operator[plan.steps()[i].name];
-    ms += profile.ms[i];
-    ++count;
-    total += profile.ms[i];
-    order.push_back(i);
-  }
-  const auto share = [&](double ms) { return total > 0 ? 100 * ms / total : 0.0; };
-  const auto each = [&](double ms) { return ms / static_cast<double>(runs); };
-  std::printf("\n%-28s %6s %10s %6s\n", "operator", "steps", "ms a run", "share");
-  std::vector<std::pair<std::string, std::pair<double, int>>> rows(by_operator.begin(), by_operator.end());
-  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.second.first > b.second.first; });
-  for (const auto& [name, row] : rows) std::printf("%-28s %6d %10.4f %5.1f%%\n", name.c_str(), row.second, each(row.first), share(row.first));
-  std::printf("\n%6s %-28s %10s %6s  %s\n", "step", "operator", "ms a run", "share", "output");
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return profile.ms[a] > profile.ms[b]; });
-  order.resize(std::min<size_t>(order.size(), 20));
-  for (size_t i : order) {
-    const oneweight::Step& step = plan.steps()[i];
-    const oneweight::PlanTensor& output = plan.tensors()[static_cast<size_t>(step.outputs[0])];
-    std::printf("%6zu %-28s %10.4f %5.1f%%  %s %s\n", i, step.name, each(profile.ms[i]), share(profile.ms[i]),
-                tensor_type_name(output.type), output.shape.to_string().c_str());
-  }
-}
-
 }  // namespace
 
 int benchmark(const BenchmarkArguments& arguments) {
@@ -158,8 +115,7 @@ int benchmark(const BenchmarkArguments& arguments) {
     contexts.push_back(std::move(*context));
   }
 
-  Profile profile;
-  profile.ms.resize(planned->plan->steps().size());
+  Profile profile(planned->plan->steps().size());
 
   std::vector<double> times;
   const Clock::time_point begin = Clock::now();
@@ -199,14 +155,20 @@ int benchmark(const BenchmarkArguments& arguments) {
                                      {"threads", arguments.threads},
                                      {"contexts", arguments.contexts},
                                      {"runs_per_second", per_second}};
-    if (arguments.profile) {
+    if (arguments.profile && arguments.contexts == 1) {
       nlohmann::ordered_json steps = nlohmann::ordered_json::array();
-      for (size_t i = 0; i < profile.ms.size(); ++i)
+      for (size_t i = 0; i < profile.ns.size(); ++i) {
+        const StepBytes bytes = bytes_of(*planned->plan, planned->plan->steps()[i]);
         steps.push_back({{"operator", planned->plan->steps()[i].name},
-                         {"ms", profile.ms[i] / static_cast<double>(times.size())}});
+                         {"ms", static_cast<double>(profile.ns[i]) / 1e6 / static_cast<double>(times.size())},
+                         {"read_bytes", bytes.read},
+                         {"weight_bytes", bytes.constants},
+                         {"written_bytes", bytes.written},
+                         {"scratch_bytes", bytes.scratch}});
+      }
       result["profile"] = steps;
     }
-    std::printf("%s\n", result.dump().c_str());
+    std::printf("%s\n", result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
     return kSuccess;
   }
   std::printf("%s\n", arguments.model.model.c_str());

@@ -50,7 +50,8 @@ int benchmark(const BenchmarkArguments& arguments);
 struct MemoryArguments {
   ModelArguments model;
   int contexts = 1;
-  bool json = false;
+  std::string timeline;             // a picture to write: .svg or .html
+  bool steps = false, json = false;
 };
 int memory(const MemoryArguments& arguments);
 

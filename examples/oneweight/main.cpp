@@ -85,15 +85,17 @@ int main(int count, char** values) {
   CLI::Option* several = command->add_option("--contexts", benchmark.contexts, "Contexts that run at the same time, a thread each")
       ->check(CLI::PositiveNumber)->capture_default_str()->excludes(threads);
   command->add_option("--cadence", benchmark.cadence, "Begin a run that often, as 10ms or 2.5ms, and tell the slow ones: for real time")->excludes(several);
-  command->add_flag("--profile", benchmark.profile, "Time of every operator");
+  command->add_flag("--profile", benchmark.profile, "Time and bytes of every operator");
   command->add_flag("--json", benchmark.json, "Print one JSON object");
 
   program::MemoryArguments memory;
-  command = app.add_subcommand("memory", "What a context will need, tensor by tensor at the peak, and what contexts do cost");
+  command = app.add_subcommand("memory", "What a context will need, step by step and tensor by tensor at the peak, and what contexts do cost");
   add_model(command, &memory.model);
   add_memory(command, &memory.model);
   add_lock(command, &memory.model);
-  command->add_option("--contexts", memory.contexts, "Make and run so many contexts, and measure after each")->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_option("--contexts", memory.contexts, "Make and run so many contexts, and measure after each; 0: only the forecast")->check(CLI::NonNegativeNumber)->capture_default_str();
+  command->add_option("--timeline", memory.timeline, "Write a picture of what holds which bytes at which steps: FILE.svg, or FILE.html to look into");
+  command->add_flag("--steps", memory.steps, "Print all steps, not only those that hold most");
   command->add_flag("--json", memory.json, "Print one JSON object");
 
   try {

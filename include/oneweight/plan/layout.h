@@ -115,17 +115,19 @@ class Layout {
   const std::vector<Tiling>& chains() const { return chains_; }
   const Place& place_of(int32_t tensor) const { return places_[static_cast<size_t>(tensor)]; }
   int64_t scratch_offset(size_t position) const { return items_[first_scratch_ + position].offset; }
-  // The position at which most bytes are alive.
+  // The position at which most bytes of the arena are in use.
   int peak() const {
-    int64_t most = -1;
-    int peak = 0;
-    for (int32_t s = 0; s < static_cast<int32_t>(order_.size()); ++s) {
-      int64_t alive = 0;
-      for (const ArenaItem& item : items_)
-        if (item.first <= s && item.last >= s) alive += (item.bytes + kAlignment - 1) / kAlignment * kAlignment;
-      if (alive > most) most = alive, peak = s;
-    }
-    return peak;
+    std::vector<const ArenaItem*> by_offset;
+    for (const ArenaItem& item : items_) by_offset.push_back(&item);
+    std::sort(by_offset.begin(), by_offset.end(), [](const ArenaItem* a, const ArenaItem* b) { return a->offset < b->offset; });
+    std::vector<int64_t> used(order_.size(), 0), counted(order_.size(), 0);
+    for (const ArenaItem* item : by_offset)
+      for (auto s = static_cast<size_t>(std::max(item->first, 0)); s < used.size() && static_cast<int32_t>(s) <= item->last; ++s) {
+        const int64_t end = item->offset + (item->bytes + kAlignment - 1) / kAlignment * kAlignment;
+        used[s] += std::max<int64_t>(end - std::max(counted[s], item->offset), 0);  // shared bytes once
+        counted[s] = std::max(counted[s], end);
+      }
+    return static_cast<int>(std::max_element(used.begin(), used.end()) - used.begin());
   }
 
  private:
