@@ -18,10 +18,10 @@ namespace {
 
 constexpr int64_t aligned(int64_t bytes) { return (bytes + oneweight::kAlignment - 1) / oneweight::kAlignment * oneweight::kAlignment; }
 
-// What a tensor of the arena holds there: all of it, or the rows that its chain keeps.
+// What a tensor of the arena holds there, before alignment: all of it, or the rows that its chain keeps.
 int64_t held_bytes(const PlanTensor& tensor) {
   const int64_t rows = tensor.window_rows > 0 ? tensor.shape[0] * tensor.shape[1] : 0;
-  return aligned(std::max<int64_t>(rows > 0 ? tensor.window_rows * (tensor.bytes / rows) : tensor.bytes, 1));
+  return std::max<int64_t>(rows > 0 ? tensor.window_rows * (tensor.bytes / rows) : tensor.bytes, 1);
 }
 
 // What is held at one step of a chain is held at all of them.
@@ -73,7 +73,7 @@ void add_arena(const Plan& plan, int32_t last_step, Timeline* timeline) {
       const ItemKind kind = kinds[static_cast<size_t>(order[i])];
       if (kind != ItemKind::intermediate && item.kind != ItemKind::input) item.kind = kind;
     }
-    item.bytes = end - item.offset;
+    item.bytes = aligned(end - item.offset);
     item.first = std::clamp(item.first, 0, last_step);  // given before the run, read after it
     item.last = std::clamp(item.last, 0, last_step);
     item.tensors_end = static_cast<int32_t>(i);
