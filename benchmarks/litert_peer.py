@@ -159,6 +159,7 @@ def live(path):
     import numpy as np
 
     interpreter = open_interpreter(path, False)
+    interpreter.invoke()  # some shapes are known only then
     details = {d["index"]: d for d in interpreter.get_tensor_details()}
     operators = interpreter._get_ops_details()
     inputs = {d["index"] for d in interpreter.get_input_details()}

@@ -60,7 +60,8 @@ class GuardedRun {
       for (int32_t tile = 0; tile < chain.tiles; ++tile) {
         windows = tile_windows(chain, tile, std::move(windows));
         for (int32_t k = 0; k < chain.count; ++k) {
-          const oneweight::RowRange rows = chain.rows(tile, k);
+          const int64_t each = plan_.steps()[static_cast<size_t>(chain.first + k)].rows_each;
+          const oneweight::RowRange rows{chain.end(tile - 1, k) * each, chain.end(tile, k) * each};
           if (rows.size() > 0 && !run_step(plan_.steps()[static_cast<size_t>(chain.first + k)], rows, band, &state)) return false;
         }
       }

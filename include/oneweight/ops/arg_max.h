@@ -87,6 +87,7 @@ Status ArgBy<kMax>::prepare(Preparation& p) {
     default: kernel = of(int64_t{});
   }
   p.set_kernel(kernel, shape.elements());
+  if (axis >= 2) p.set_same_rows_of(0);
   return {};
 }
 #endif

@@ -182,7 +182,7 @@ Status Arithmetic<Function>::prepare(Preparation& p) {
       if (type == tensor_type_of<T>) kernel = &broadcast_kernel<T, T, Arithmetic>;
   };
   use(float{}), use(double{}), use(int8_t{}), use(uint8_t{}), use(int16_t{}), use(uint16_t{}), use(int32_t{}), use(uint32_t{}), use(int64_t{});
-  p.set_kernel(kernel);
+  set_broadcast_kernel(p, kernel);
   return {};
 }
 #endif

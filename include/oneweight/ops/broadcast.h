@@ -76,22 +76,22 @@ void for_each_run(const BroadcastPlan<N>& plan, int64_t begin, int64_t end, Row 
     }
   }
 }
-template <int N, class Row>
-void for_each_run(const BroadcastPlan<N>& plan, Row row) {
-  int64_t elements = 1;
-  for (int i = 0; i < plan.rank; ++i) elements *= plan.extents[i];
-  for_each_run(plan, 0, elements, row);
-}
 
-// Kernel of a binary operator: out[i] = F::apply(a[i], b[i], args) with broadcasting. Params: any struct with `broadcast`.
+// Kernel of a binary operator: out[i] = F::apply(a[i], b[i], args) with broadcasting. Params: any struct with `broadcast`. A row is an
+// element.
 template <class In, class Out, class F>
 void broadcast_kernel(const KernelArgs& args) {
   const auto& p = args.params<typename F::Params>();
   const In *a = args.in<In>(0), *b = args.in<In>(1);
   Out* out = args.out<Out>(0);
-  for_each_run(p.broadcast, [&](int64_t o, const int64_t* at, int64_t count, const int64_t* step) {
+  for_each_run(p.broadcast, args.rows.begin, args.rows.end, [&](int64_t o, const int64_t* at, int64_t count, const int64_t* step) {
     for (int64_t i = 0; i < count; ++i) out[o + i] = F::apply(a[at[0] + i * step[0]], b[at[1] + i * step[1]], p, args.run);
   });
+}
+
+inline void set_broadcast_kernel(Preparation& p, KernelFn kernel) {
+  p.set_kernel(kernel, std::max<int64_t>(p.output(0).shape.elements(), 0));
+  p.set_same_rows();
 }
 
 struct BroadcastParams {

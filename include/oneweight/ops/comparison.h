@@ -70,15 +70,15 @@ Status Comparison<Relation>::prepare(Preparation& p) {
   params->scale[0] = a.scale(), params->scale[1] = b.scale();
   params->zero_point[0] = a.zero_point(), params->zero_point[1] = b.zero_point();
   switch (a.type) {
-    case TensorType::float32: p.set_kernel(&broadcast_kernel<float, bool, Comparison>); break;
-    case TensorType::float16: p.set_kernel(&broadcast_kernel<half, bool, Comparison>); break;
-    case TensorType::int8: p.set_kernel(&broadcast_kernel<int8_t, bool, Comparison>); break;
-    case TensorType::uint8: p.set_kernel(&broadcast_kernel<uint8_t, bool, Comparison>); break;
-    case TensorType::boolean: p.set_kernel(&broadcast_kernel<uint8_t, bool, Comparison>); break;
-    case TensorType::int16: p.set_kernel(&broadcast_kernel<int16_t, bool, Comparison>); break;
-    case TensorType::int32: p.set_kernel(&broadcast_kernel<int32_t, bool, Comparison>); break;
-    case TensorType::uint32: p.set_kernel(&broadcast_kernel<uint32_t, bool, Comparison>); break;
-    default: p.set_kernel(&broadcast_kernel<int64_t, bool, Comparison>); break;
+    case TensorType::float32: set_broadcast_kernel(p, &broadcast_kernel<float, bool, Comparison>); break;
+    case TensorType::float16: set_broadcast_kernel(p, &broadcast_kernel<half, bool, Comparison>); break;
+    case TensorType::int8: set_broadcast_kernel(p, &broadcast_kernel<int8_t, bool, Comparison>); break;
+    case TensorType::uint8: set_broadcast_kernel(p, &broadcast_kernel<uint8_t, bool, Comparison>); break;
+    case TensorType::boolean: set_broadcast_kernel(p, &broadcast_kernel<uint8_t, bool, Comparison>); break;
+    case TensorType::int16: set_broadcast_kernel(p, &broadcast_kernel<int16_t, bool, Comparison>); break;
+    case TensorType::int32: set_broadcast_kernel(p, &broadcast_kernel<int32_t, bool, Comparison>); break;
+    case TensorType::uint32: set_broadcast_kernel(p, &broadcast_kernel<uint32_t, bool, Comparison>); break;
+    default: set_broadcast_kernel(p, &broadcast_kernel<int64_t, bool, Comparison>); break;
   }
   return {};
 }

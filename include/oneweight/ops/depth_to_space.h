@@ -20,7 +20,32 @@ struct DepthSpace {
 using DepthToSpace = DepthSpace<true>;
 using SpaceToDepth = DepthSpace<false>;
 
+struct DepthSpaceParams {
+  StridedCopy line;                  // of a wide line, to or from the deep pixels' part for it
+  int64_t block = 1;
+  int64_t run = 0, wide_line = 0, deep_line = 0;  // bytes
+};
+
 #if ONEWEIGHT_HAS_KERNELS
+template <bool kToSpace>
+void depth_space_kernel(const KernelArgs& args) {
+  const auto& p = args.params<DepthSpaceParams>();
+  const std::byte* in = args.in<std::byte>(0);
+  std::byte* out = args.out<std::byte>(0);
+  const auto copy = [&](const std::byte* from, std::byte* to) { copy_strided(p.line, from, to, {0, p.line.rows()}); };
+  for (int64_t row = args.rows.begin; row < args.rows.end; ++row) {
+    if (kToSpace) copy(in + row / p.block * p.deep_line + row % p.block * p.run, out + row * p.wide_line);
+    else
+      for (int64_t i = 0; i < p.block; ++i) copy(in + (row * p.block + i) * p.wide_line, out + row * p.deep_line + i * p.run);
+  }
+}
+template <bool kToSpace>
+RowRange depth_space_rows(const void* params, RowRange rows) {
+  const int64_t block = static_cast<const DepthSpaceParams*>(params)->block;
+  if (rows.size() <= 0) return {};
+  return kToSpace ? RowRange{rows.begin / block, (rows.end - 1) / block + 1} : RowRange{rows.begin * block, rows.end * block};
+}
+
 template <bool kToSpace>
 Status DepthSpace<kToSpace>::prepare(Preparation& p) {
   ONEWEIGHT_RETURN_IF_ERROR(p.expect_operands(1, 1));
@@ -37,20 +62,18 @@ Status DepthSpace<kToSpace>::prepare(Preparation& p) {
   ONEWEIGHT_RETURN_IF_ERROR(p.set_output(0, out));
   int64_t element = 0;
   ONEWEIGHT_RETURN_IF_ERROR(element_bytes(p, input, &element));
-  // The deep side is [n, h, w, block, block, c]; the wide side walks [n, h, block, w, block, c].
-  const Shape& deep = kToSpace ? in : out;
-  const int64_t c = kToSpace ? out[3] : in[3];
-  const int64_t extents[6] = {deep[0], deep[1], block, deep[2], block, c};
-  const int64_t pixel = c * element, line = deep[2] * block * pixel;  // of the wide side
-  const int64_t wide[6] = {deep[1] * block * line, block * line, line, block * pixel, pixel, element};
-  const int64_t deep_pixel = deep[3] * element;
-  const int64_t narrow[6] = {
-      deep[1] * deep[2] * deep_pixel, deep[2] * deep_pixel, block * pixel, deep_pixel, pixel, element};
-  StridedCopy copy;
-  for (int i = 0; i < 6; ++i) copy.add_axis(extents[i], kToSpace ? narrow[i] : wide[i], kToSpace ? wide[i] : narrow[i]);
-  copy.finish(element);
+  DepthSpaceParams* params = p.make_params<DepthSpaceParams>();
+  if (!params) return p.no_memory();
+  // A line of the wide side and a pixel row of the deep side have w runs of block * c elements in common.
+  const Shape &deep = kToSpace ? in : out, &wide = kToSpace ? out : in;
+  const int64_t run = block * wide[3] * element, deep_pixel = deep[3] * element;
+  params->block = block;
+  params->run = run, params->wide_line = wide[2] * wide[3] * element, params->deep_line = deep[2] * deep_pixel;
+  params->line.add_axis(deep[2], kToSpace ? deep_pixel : run, kToSpace ? run : deep_pixel);
+  params->line.finish(run);
   if (block == 1) p.allow_alias(0);
-  return set_strided_copy(p, copy);
+  p.set_kernel(&depth_space_kernel<kToSpace>, out.elements() > 0 ? out[0] * out[1] : 0, &depth_space_rows<kToSpace>);
+  return {};
 }
 #endif
 

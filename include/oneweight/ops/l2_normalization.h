@@ -71,6 +71,7 @@ ONEWEIGHT_INLINE Status L2Normalization::prepare(Preparation& p) {
   p.allow_in_place(0);
   if (in.type == TensorType::float32) {
     p.set_kernel(&l2_normalization_float, rows);
+    p.set_same_rows();
     return {};
   }
   const Operand& out = p.output(0);
@@ -84,6 +85,7 @@ ONEWEIGHT_INLINE Status L2Normalization::prepare(Preparation& p) {
                      static_cast<int>(out.zero_point()), static_cast<int>(zero));
   params->zero_point = in.zero_point();
   p.set_kernel(in.type == TensorType::int8 ? &l2_normalization_quantized<int8_t> : &l2_normalization_quantized<uint8_t>, rows);
+  p.set_same_rows();
   return {};
 }
 #endif

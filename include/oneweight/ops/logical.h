@@ -33,7 +33,7 @@ template <bool kAnd>
 Status LogicalBinary<kAnd>::prepare(Preparation& p) {
   BroadcastParams* params;
   ONEWEIGHT_RETURN_IF_ERROR(prepare_broadcast(p, &params));
-  p.set_kernel(&broadcast_kernel<uint8_t, uint8_t, LogicalBinary>);
+  set_broadcast_kernel(p, &broadcast_kernel<uint8_t, uint8_t, LogicalBinary>);
   return {};
 }
 

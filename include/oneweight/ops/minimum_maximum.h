@@ -51,14 +51,14 @@ Status Extremum<kMaximum>::prepare(Preparation& p) {
                        static_cast<double>(p.input(i).scale()), static_cast<int>(p.input(i).zero_point()),
                        static_cast<double>(p.output(0).scale()), static_cast<int>(p.output(0).zero_point()));
   switch (p.input(0).type) {
-    case TensorType::float32: p.set_kernel(&broadcast_kernel<float, float, Extremum>); break;
-    case TensorType::float16: p.set_kernel(&broadcast_kernel<half, half, Extremum>); break;
-    case TensorType::int8: p.set_kernel(&broadcast_kernel<int8_t, int8_t, Extremum>); break;
-    case TensorType::uint8: case TensorType::boolean: p.set_kernel(&broadcast_kernel<uint8_t, uint8_t, Extremum>); break;
-    case TensorType::int16: p.set_kernel(&broadcast_kernel<int16_t, int16_t, Extremum>); break;
-    case TensorType::int32: p.set_kernel(&broadcast_kernel<int32_t, int32_t, Extremum>); break;
-    case TensorType::uint32: p.set_kernel(&broadcast_kernel<uint32_t, uint32_t, Extremum>); break;
-    default: p.set_kernel(&broadcast_kernel<int64_t, int64_t, Extremum>); break;
+    case TensorType::float32: set_broadcast_kernel(p, &broadcast_kernel<float, float, Extremum>); break;
+    case TensorType::float16: set_broadcast_kernel(p, &broadcast_kernel<half, half, Extremum>); break;
+    case TensorType::int8: set_broadcast_kernel(p, &broadcast_kernel<int8_t, int8_t, Extremum>); break;
+    case TensorType::uint8: case TensorType::boolean: set_broadcast_kernel(p, &broadcast_kernel<uint8_t, uint8_t, Extremum>); break;
+    case TensorType::int16: set_broadcast_kernel(p, &broadcast_kernel<int16_t, int16_t, Extremum>); break;
+    case TensorType::int32: set_broadcast_kernel(p, &broadcast_kernel<int32_t, int32_t, Extremum>); break;
+    case TensorType::uint32: set_broadcast_kernel(p, &broadcast_kernel<uint32_t, uint32_t, Extremum>); break;
+    default: set_broadcast_kernel(p, &broadcast_kernel<int64_t, int64_t, Extremum>); break;
   }
   return {};
 }

@@ -53,6 +53,22 @@ inline void mirror_pad_kernel(const KernelArgs& args) {
   }
 }
 
+// Rows of N,H,W,C without margins along N.
+inline RowRange mirror_pad_rows(const void* params, RowRange rows) {
+  const auto& p = *static_cast<const MirrorPadParams*>(params);
+  if (rows.size() <= 0) return {};
+  const int64_t first = rows.begin / p.out[1], last = (rows.end - 1) / p.out[1];
+  if (first != last) return {first * p.in[1], (last + 1) * p.in[1]};
+  // The source goes down, up and down again: its extremes are at the ends and where it turns.
+  const int64_t begin = rows.begin % p.out[1], end = begin + rows.size(), turn = p.before[1], back = turn + p.in[1];
+  RowRange need{p.in[1], 0};
+  for (int64_t y : {begin, end - 1, turn - 1, turn, back - 1, back}) {
+    if (y < begin || y >= end) continue;
+    need.begin = std::min(need.begin, p.source(1, y)), need.end = std::max(need.end, p.source(1, y) + 1);
+  }
+  return {first * p.in[1] + need.begin, first * p.in[1] + need.end};
+}
+
 ONEWEIGHT_INLINE Status MirrorPad::prepare(Preparation& p) {
   ONEWEIGHT_RETURN_IF_ERROR(p.expect_operands(2, 2));
   const Operand& input = p.input(0);
@@ -80,6 +96,7 @@ ONEWEIGHT_INLINE Status MirrorPad::prepare(Preparation& p) {
   ONEWEIGHT_RETURN_IF_ERROR(p.set_output(0, shape));
   ONEWEIGHT_RETURN_IF_ERROR(element_bytes(p, input, &params->element));
   p.set_kernel(&mirror_pad_kernel, shape.elements() > 0 ? shape.elements(0, rank - 1) : 0);
+  if (rank == 4 && shape.elements() > 0 && margins[0] == 0 && margins[1] == 0) p.set_image_rows(&mirror_pad_rows);
   return {};
 }
 #endif

@@ -294,7 +294,8 @@ inline Status prepare_quantized_transpose_conv(Preparation& p) {
     }
   }
   p.set_scratch(ONEWEIGHT_KERNEL(p.target(), quantized_transpose_conv_scratch)(*params, input.type));
-  p.set_kernel(kernel, node.geometry.rows());
+  // Hybrid: the scale of an image comes from all of it.
+  p.set_kernel(kernel, node.geometry.rows(), input.type == TensorType::float32 ? nullptr : &input_rows_of<QuantizedTransposeConvParams>, node.input);
   p.set_work(kQuadWork * node.geometry.work(), kPackWork / 4 * node.geometry.weights());
   return {};
 }

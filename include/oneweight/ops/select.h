@@ -31,7 +31,7 @@ void select_kernel(const KernelArgs& args) {
   const uint8_t* condition = args.in<uint8_t>(0);
   const std::byte *x = args.in<std::byte>(1), *y = args.in<std::byte>(2);
   T* out = args.out<T>(0);
-  for_each_run(args.params<SelectParams>().broadcast, [&](int64_t o, const int64_t* at, int64_t count, const int64_t* step) {
+  for_each_run(args.params<SelectParams>().broadcast, args.rows.begin, args.rows.end, [&](int64_t o, const int64_t* at, int64_t count, const int64_t* step) {
     for (int64_t i = 0; i < count; ++i)
       out[o + i] = condition[at[0] + i * step[0]] ? Preparation::load<T>(x, at[1] + i * step[1]) : Preparation::load<T>(y, at[2] + i * step[2]);
   });
@@ -61,10 +61,10 @@ Status SelectBy<kV2>::prepare(Preparation& p) {
   const Shape* const inputs[3] = {&condition, &p.input(1).shape, &p.input(2).shape};
   params->broadcast = plan_broadcast<3>(shape, inputs);
   switch (tensor_type_bits(p.output(0).type)) {
-    case 8: p.set_kernel(&select_kernel<uint8_t>); break;
-    case 16: p.set_kernel(&select_kernel<uint16_t>); break;
-    case 32: p.set_kernel(&select_kernel<uint32_t>); break;
-    case 64: p.set_kernel(&select_kernel<uint64_t>); break;
+    case 8: set_broadcast_kernel(p, &select_kernel<uint8_t>); break;
+    case 16: set_broadcast_kernel(p, &select_kernel<uint16_t>); break;
+    case 32: set_broadcast_kernel(p, &select_kernel<uint32_t>); break;
+    case 64: set_broadcast_kernel(p, &select_kernel<uint64_t>); break;
     default: return p.error(ErrorCode::unsupported, "elements of %s are not supported", tensor_type_name(p.output(0).type));
   }
   return {};

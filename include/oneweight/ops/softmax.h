@@ -204,6 +204,7 @@ Status SoftmaxBy<kLog>::prepare(Preparation& p) {
   const int64_t rows = params->depth > 0 ? in.shape.elements() / params->depth : 0;
   if (in.type == TensorType::float32) {
     p.set_kernel(ONEWEIGHT_KERNEL(p.target(), softmax_float_kernel<kLog>), rows);
+    p.set_same_rows();
     p.allow_in_place(0);
     return {};
   }
@@ -223,6 +224,7 @@ Status SoftmaxBy<kLog>::prepare(Preparation& p) {
                    : out.type == TensorType::int16 ? ONEWEIGHT_KERNEL(p.target(), softmax_bytes_kernel<int8_t, int16_t>)
                                                    : ONEWEIGHT_KERNEL(p.target(), softmax_bytes_kernel<int8_t, int8_t>),
                    rows);
+      p.set_same_rows();
       return {};
     }
   }
@@ -230,6 +232,7 @@ Status SoftmaxBy<kLog>::prepare(Preparation& p) {
   else if (in.type == TensorType::int16) p.set_kernel(ONEWEIGHT_KERNEL(p.target(), softmax_quantized_kernel<kLog, int16_t, int16_t>), rows);
   else if (out.type == TensorType::int16) p.set_kernel(ONEWEIGHT_KERNEL(p.target(), softmax_quantized_kernel<kLog, int8_t, int16_t>), rows);
   else p.set_kernel(ONEWEIGHT_KERNEL(p.target(), softmax_quantized_kernel<kLog, int8_t, int8_t>), rows);
+  p.set_same_rows();
   return {};
 }
 

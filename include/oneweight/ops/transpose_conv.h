@@ -176,7 +176,7 @@ Status prepare_transpose_conv_float(Preparation& p, const TransposeConvNode& nod
   params->input = node.input, params->filter = node.filter, params->bias = node.bias;
   p.offer_activation(&params->activation);
   p.set_scratch(ONEWEIGHT_KERNEL(p.target(), transpose_conv_float_scratch<W>)(node.geometry));
-  p.set_kernel(ONEWEIGHT_KERNEL(p.target(), transpose_conv_float<W>), node.geometry.rows());
+  p.set_kernel(ONEWEIGHT_KERNEL(p.target(), transpose_conv_float<W>), node.geometry.rows(), &input_rows_of<TransposeConvFloatParams>, node.input);
   p.set_work(node.geometry.work(), kPackWork * node.geometry.weights());
   return {};
 }

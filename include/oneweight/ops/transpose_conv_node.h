@@ -27,6 +27,16 @@ struct TransposeConvGeometry {
   int64_t phases_w() const { return std::min(stride_w, out_w); }
 };
 
+// Rows batch * in_h + y of the input that reach the output rows batch * out_h + y.
+inline RowRange input_rows(const TransposeConvGeometry& g, RowRange rows) {
+  if (rows.size() <= 0 || g.out_h <= 0 || g.in_h <= 0) return {};
+  const int64_t first = rows.begin, last = rows.end - 1;
+  const int64_t before = first % g.out_h + g.pad_top - g.kernel_h + g.stride_h;  // of the first tap, and as many more as round up
+  const int64_t top = before > 0 ? before / g.stride_h : 0, bottom = (last % g.out_h + g.pad_top) / g.stride_h + 1;
+  const RowRange need{first / g.out_h * g.in_h + std::min(top, g.in_h), last / g.out_h * g.in_h + std::min(bottom, g.in_h)};
+  return need.begin < need.end ? need : RowRange{};
+}
+
 // Outputs first, first + stride, ... along one axis as a convolution with stride 1: number i reads inputs i - pad + j for j in
 // [0, taps), with tap last - j * stride of the filter.
 struct TransposePhase {

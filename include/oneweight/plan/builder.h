@@ -563,10 +563,10 @@ class PlanBuilder {
     std::vector<LayoutTensor> tensors(info_.size());
     for (size_t t = 0; t < info_.size(); ++t) {
       const PlanTensor& tensor = plan_->tensors_[t];
-      const bool is_map = tensor.shape.rank() == 4;
+      const int64_t rows = image_rows(tensor.shape);
       tensors[t] = {.bytes = tensor.bytes,
-                    .rows = is_map ? tensor.shape[0] * tensor.shape[1] : 0,
-                    .pixels = is_map ? tensor.shape.elements(0, 3) : 0,
+                    .rows = rows,
+                    .pixels = rows > 0 ? tensor.shape.elements(0, 3) : 0,
                     .in_arena = in_arena(static_cast<int>(t)) && tensor.placement != Placement::constant,
                     .is_input = info_[t].is_input,
                     .is_output = info_[t].is_output,
@@ -610,7 +610,7 @@ class PlanBuilder {
       plan.operands_.insert(plan.operands_.end(), kAbsentInputs, -1);
       step.outputs = plan.operands_.data() + plan.operands_.size();
       plan.operands_.insert(plan.operands_.end(), node->outputs.begin(), node->outputs.end());
-      step.rows = facts.rows, step.blocks = facts.blocks;
+      step.rows = facts.rows, step.rows_each = facts.rows_each, step.blocks = facts.blocks;
       step.scratch_bytes = (facts.scratch + kAlignment - 1) / kAlignment * kAlignment;
       step.input_count = static_cast<int32_t>(node->inputs.size());
       step.output_count = static_cast<int32_t>(node->outputs.size());
@@ -647,7 +647,7 @@ class PlanBuilder {
       chain.ends = table.get(), chain.lows = table.get() + tiling.ends.size();
       for (int32_t k = 0; k < chain.count; ++k) {
         Step& step = plan.steps_[static_cast<size_t>(chain.first + k)];
-        step.tile_rows = (step.rows + chain.tiles - 1) / chain.tiles;
+        step.tile_rows = (step.rows / step.rows_each + chain.tiles - 1) / chain.tiles;
       }
       plan.chains_.push_back(chain);
       plan.chain_tables_.push_back({std::move(table), std::move(windows)});

@@ -53,7 +53,8 @@ int for_each_turn(const Plan& plan, std::byte* block, Visit&& visit) {
     for (int32_t tile = 0; tile < chain.tiles; ++tile) {
       move_windows(chain, tile, block);
       for (int32_t k = 0; k < chain.count; ++k) {
-        const RowRange rows = chain.rows(tile, k);
+        const int64_t each = plan.steps()[static_cast<size_t>(chain.first + k)].rows_each;
+        const RowRange rows{chain.end(tile - 1, k) * each, chain.end(tile, k) * each};
         if (rows.size() > 0 && !visit(chain.first + k, rows)) [[unlikely]] return chain.first + k;
       }
     }

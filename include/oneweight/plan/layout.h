@@ -14,7 +14,7 @@ inline namespace v1 {
 
 struct LayoutTensor {
   int64_t bytes = 0;
-  int64_t rows = 0, pixels = 0;      // of a rank 4 map: batch * height, batch * height * width
+  int64_t rows = 0, pixels = 0;      // of a map (image_rows()): batch * height, batch * height * width
   bool in_arena = false;
   bool is_input = false, is_output = false, is_kept = false;
 };
@@ -122,7 +122,7 @@ class Layout {
     std::sort(by_offset.begin(), by_offset.end(), [](const ArenaItem* a, const ArenaItem* b) { return a->offset < b->offset; });
     std::vector<int64_t> used(order_.size(), 0), counted(order_.size(), 0);
     for (const ArenaItem* item : by_offset)
-      for (auto s = static_cast<size_t>(std::max(item->first, 0)); s < used.size() && static_cast<int32_t>(s) <= item->last; ++s) {
+      for (auto s = static_cast<size_t>(std::max<int32_t>(item->first, 0)); s < used.size() && static_cast<int32_t>(s) <= item->last; ++s) {
         const int64_t end = item->offset + (item->bytes + kAlignment - 1) / kAlignment * kAlignment;
         used[s] += std::max<int64_t>(end - std::max(counted[s], item->offset), 0);  // shared bytes once
         counted[s] = std::max(counted[s], end);

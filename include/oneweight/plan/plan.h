@@ -80,9 +80,10 @@ struct Step {
   const int32_t* inputs = nullptr;
   const int32_t* outputs = nullptr;
   int64_t rows = 1;
+  int64_t rows_each = 1;             // of the rows above, for an image row of a chain
   int64_t blocks = 1;                // of output channels
   int64_t bands = 1;                 // parts of the rows, or of the blocks, that threads may compute at the same time
-  int64_t tile_rows = 0;             // in a chain: rows of a tile, about
+  int64_t tile_rows = 0;             // in a chain: image rows of a tile, about
   int64_t scratch_offset = 0;
   int64_t scratch_bytes = 0;         // of one band, a multiple of kAlignment
   int32_t input_count = 0;
@@ -92,7 +93,7 @@ struct Step {
 };
 
 // Consecutive steps that run tile by tile: in tile k, step number s of them computes its rows from ends[k - 1][s] to ends[k][s]
-// (from 0 in the first), and the tensors of window w hold their rows from lows[k][w] on.
+// (from 0 in the first; rows are image rows), and the tensors of window w hold their rows from lows[k][w] on.
 struct Chain {
   struct Window {
     const int32_t* tensors = nullptr;
@@ -109,7 +110,6 @@ struct Chain {
 
   int64_t end(int32_t tile, int32_t step) const { return tile < 0 ? 0 : ends[static_cast<int64_t>(tile) * count + step]; }
   int64_t low(int32_t tile, int32_t window) const { return tile < 0 ? 0 : lows[static_cast<int64_t>(tile) * window_count + window]; }
-  RowRange rows(int32_t tile, int32_t step) const { return {end(tile - 1, step), end(tile, step)}; }
 };
 
 // Memory of a plan's parameters and derived constants: grows in chunks, addresses stay.

@@ -58,11 +58,15 @@ struct StepWork {
   double all = -1, each_range = 0, each_block_range = 0;
 };
 
+// Rows of a map N,H,W,C or N,H,W: N * H. 0: the tensor is no map.
+inline int64_t image_rows(const Shape& shape) { return shape.rank() == 3 || shape.rank() == 4 ? shape[0] * shape[1] : 0; }
+
 // What the plan knows of a step when it gives tensors their places.
 struct StepFacts {
   KernelFn kernel = nullptr;
   const void* params = nullptr;
   int64_t rows = 1, blocks = 1, scratch = 0;
+  int64_t rows_each = 1;             // of the rows above, for an image row of output 0
   InputRowsFn input_rows = nullptr;
   uint32_t row_inputs = 0;           // bit i: input_rows speaks of input i
   StepWork work;
@@ -72,6 +76,8 @@ struct StepFacts {
   struct View { int in = -1, out = -1; int64_t offset = 0; bool gathers = false; };
   std::vector<View> views;
   bool changes_state = false;
+
+  int64_t image_rows() const { return rows / rows_each; }
 };
 
 // An activation folded into the step that produces its input: a clamp that lets NaN through, then `after`.
@@ -209,20 +215,34 @@ class Preparation {
   Status no_memory() const { return error(ErrorCode::out_of_memory, "no memory for its parameters"); }
   // The kernel, and how many rows of output can be computed apart from each other.
   // input_rows: when row r of output 0 is a map's image row r (batch * height + y), the image rows of input 0 that it reads.
-  void set_kernel(KernelFn kernel, int64_t rows = 1, InputRowsFn input_rows = nullptr) {
+  void set_kernel(KernelFn kernel, int64_t rows = 1, InputRowsFn input_rows = nullptr, int input = 0) {
     facts_.kernel = kernel;
     facts_.rows = rows;
+    facts_.rows_each = 1;
     facts_.input_rows = input_rows;
-    facts_.row_inputs = input_rows ? 1 : 0;
+    facts_.row_inputs = input_rows ? 1u << input : 0;
   }
-  // Image rows of output 0 need the same rows of each input that has as many, and all of the other inputs.
+  // Image rows of output 0 need the same rows of each input that has as many, and all of the other inputs. The kernel's rows are image
+  // rows, or each image row is equally many of them.
   void set_same_rows() {
-    const auto map_rows = [](const Shape& shape) { return shape.rank() == 4 ? shape[0] * shape[1] : -1; };
     const Shape& shape = outputs_[0].shape;
-    if (facts_.rows != map_rows(shape)) return;
-    facts_.input_rows = [](const void*, RowRange rows) { return rows; };
     for (size_t i = 0; i < inputs_.size() && i < 32; ++i)
-      if (map_rows(inputs_[i].shape) == facts_.rows && inputs_[i].shape[0] == shape[0]) facts_.row_inputs |= 1u << i;
+      if (inputs_[i].shape.rank() == shape.rank()) set_same_rows_of(static_cast<int>(i));
+  }
+  // The same for input i alone, whose rank may be another.
+  void set_same_rows_of(int i) {
+    const Shape &shape = outputs_[0].shape, &input = inputs_[static_cast<size_t>(i)].shape;
+    const int64_t rows = image_rows(shape);
+    if (rows <= 0 || facts_.rows < rows || facts_.rows % rows != 0) return;
+    facts_.rows_each = facts_.rows / rows;
+    facts_.input_rows = [](const void*, RowRange range) { return range; };
+    if (image_rows(input) == rows && input[0] == shape[0]) facts_.row_inputs |= 1u << i;
+  }
+  // Image rows of output 0, each of them equally many of the kernel's rows, need the image rows of input 0 that `input_rows` tells.
+  void set_image_rows(InputRowsFn input_rows) {
+    facts_.rows_each = facts_.rows / image_rows(outputs_[0].shape);
+    facts_.input_rows = input_rows;
+    facts_.row_inputs = 1;
   }
   // Scratch bytes while one range of rows is computed.
   void set_scratch(int64_t bytes) { facts_.scratch = bytes; }

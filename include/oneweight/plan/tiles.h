@@ -16,7 +16,7 @@ inline namespace v1 {
 // A tensor as the tiling sees it.
 struct MapFacts {
   int64_t bytes = 0;                 // 0: not in the arena
-  int64_t rows = 0, pixels = 0;      // image rows and pixels of a rank 4 tensor
+  int64_t rows = 0, pixels = 0;      // image rows and pixels of a map
   int32_t root = -1;                 // tensors with one root share memory as views
   bool is_alone = true;              // no other tensor has its root
   bool is_lasting = false;           // an input, output or kept: never a window
@@ -98,7 +98,7 @@ class TilePlanner {
           alive = std::max(alive, single[static_cast<size_t>(j)]);
           if (alive <= next || alive > much) continue;  // not yet, or known
           const int64_t band = band_for(i, j, most_extra);
-          if (band <= 0 || band >= steps_[static_cast<size_t>(j)].facts->rows) continue;
+          if (band <= 0 || band >= steps_[static_cast<size_t>(j)].facts->image_rows()) continue;
           const Tiling t = schedule(i, j, band, false);
           ending[static_cast<size_t>(j)].push_back({i, j, t.bytes, band, t.extra});
         }
@@ -138,7 +138,7 @@ class TilePlanner {
   Tiling schedule(int32_t i, int32_t j, int64_t band, bool exact) {
     Tiling t;
     t.first = i, t.last = j;
-    const int64_t rows = steps_[static_cast<size_t>(j)].facts->rows;
+    const int64_t rows = steps_[static_cast<size_t>(j)].facts->image_rows();
     t.tiles = band > 0 ? std::max<int64_t>((rows + band - 1) / band, 1) : 1;
     count_ = static_cast<size_t>(j - i) + 1;
     tiles_.clear();
@@ -171,7 +171,7 @@ class TilePlanner {
     const MapStep& step = steps_[static_cast<size_t>(s)];
     if (!step.facts->input_rows || step.outputs.size() != 1 || step.facts->changes_state) return false;
     const MapFacts& out = map(step.outputs[0]);
-    return out.bytes > 0 && out.rows > 0 && out.rows == step.facts->rows && out.rows <= kMostRows && out.bytes % out.rows == 0;
+    return out.bytes > 0 && out.rows > 0 && out.rows == step.facts->image_rows() && out.rows <= kMostRows && step.facts->rows == out.rows * step.facts->rows_each && out.bytes % out.rows == 0;
   }
   // Whether step j can follow the steps [i, j) of a chain.
   bool joins(int32_t i, int32_t j) const {
@@ -198,7 +198,7 @@ class TilePlanner {
   void ends_of_tile(int32_t i, int32_t j, int64_t tile, int64_t tiles, int64_t band, int64_t* ends) const {
     for (int32_t k = j; k >= i; --k) {
       const MapStep& step = steps_[static_cast<size_t>(k)];
-      const int64_t rows = step.facts->rows;
+      const int64_t rows = step.facts->image_rows();
       int64_t end = k == j ? (tile + 1) * band : 0;
       bool is_read = k == j;
       if (k < j)
@@ -217,7 +217,7 @@ class TilePlanner {
     int64_t first = rows;
     for (const Reader& r : readers_[static_cast<size_t>(t)]) {
       if (r.step < i || r.step > j || r.step == but) continue;
-      const RowRange need = needs(r, {ends ? ends[r.step - i] : 0, steps_[static_cast<size_t>(r.step)].facts->rows});
+      const RowRange need = needs(r, {ends ? ends[r.step - i] : 0, steps_[static_cast<size_t>(r.step)].facts->image_rows()});
       if (need.size() > 0) first = std::min(first, need.begin);
     }
     return first;
@@ -394,7 +394,7 @@ class TilePlanner {
         for (const Reader& r : readers_[static_cast<size_t>(x.tensor)]) {
           if (r.step < i || r.step > j) continue;
           const int64_t done = r.step < w ? after[r.step - i] : tiles_[k] > 0 ? ends_[(k - 1) * count_ + static_cast<size_t>(r.step - i)] : 0;
-          const RowRange need = needs(r, {done, steps_[static_cast<size_t>(r.step)].facts->rows});
+          const RowRange need = needs(r, {done, steps_[static_cast<size_t>(r.step)].facts->image_rows()});
           if (need.size() > 0) needed = std::min(needed, need.begin);
         }
         if (needed < read.rows) least = std::max(least, after[w - i] * written_row - needed * read_row);
@@ -416,7 +416,7 @@ class TilePlanner {
       const MapStep& step = steps_[static_cast<size_t>(s)];
       const int32_t out = step.outputs[0];
       extra += kCall + step.facts->work.each_range + step.work * kPixels / static_cast<double>(std::max<int64_t>(map(out).pixels, 1)) +
-               kByteWork * static_cast<double>(map(out).bytes / std::max<int64_t>(step.facts->rows, 1));
+               kByteWork * static_cast<double>(map(out).bytes / std::max<int64_t>(step.facts->image_rows(), 1));
     }
     return extra;
   }
@@ -424,7 +424,7 @@ class TilePlanner {
   int64_t band_for(int32_t i, int32_t j, double most) const {
     double work = 0;
     for (int32_t s = i; s <= j; ++s) work += steps_[static_cast<size_t>(s)].work;
-    const int64_t rows = steps_[static_cast<size_t>(j)].facts->rows;
+    const int64_t rows = steps_[static_cast<size_t>(j)].facts->image_rows();
     const auto tiles = static_cast<int64_t>(std::min(work * most / extra_of_tile(i, j), static_cast<double>(std::min(rows, kMostTiles)))) + 1;
     return tiles < 2 ? 0 : (rows + tiles - 1) / tiles;
   }
