@@ -1,4 +1,7 @@
 #include "oneweight/plan/arena.h"
+
+#include <limits>
+
 #include "tests/support/toy_operators.h"
 
 using namespace oneweight;
@@ -58,6 +61,47 @@ TEST_CASE("the arena never gives two living buffers the same bytes", "[plan][are
       for (size_t j = 0; j < i; ++j) CHECK_FALSE(overlap(items[i], items[j]));
     }
   }
+}
+
+TEST_CASE("buffers that may overlap do so only as far as they may", "[plan][arena]") {
+  unsigned state = 11;
+  const auto random = [&state](unsigned n) { return static_cast<int64_t>(((state = state * 1664525u + 1013904223u) >> 10) % n); };
+  int overlapping = 0;
+  for (int round = 0; round < 50; ++round) {
+    std::vector<ArenaItem> items;
+    for (int64_t i = 0, n = 4 + random(20); i < n; ++i) {
+      const auto first = static_cast<int32_t>(random(10));
+      items.push_back({1 + random(5000), first, first + static_cast<int32_t>(random(5)), 0});
+    }
+    std::vector<ArenaOverlap> overlaps;
+    std::vector<std::vector<int>> known(items.size(), std::vector<int>(items.size(), -1));
+    for (int k = 0; k < 6; ++k) {
+      const auto a = static_cast<int32_t>(random(static_cast<unsigned>(items.size()))), b = static_cast<int32_t>(random(static_cast<unsigned>(items.size())));
+      if (a == b || known[static_cast<size_t>(a)][static_cast<size_t>(b)] >= 0 || known[static_cast<size_t>(b)][static_cast<size_t>(a)] >= 0) continue;
+      known[static_cast<size_t>(a)][static_cast<size_t>(b)] = static_cast<int>(overlaps.size());
+      const int64_t low = random(4000) - 2000;
+      overlaps.push_back({a, b, low, random(2) == 0 ? std::numeric_limits<int64_t>::max() : low + random(4000)});
+    }
+    std::vector<ArenaItem> apart = items;
+    const int64_t total = place_in_arena(items, 64, overlaps);
+    CHECK(total <= place_in_arena(apart, 64) * 5 / 4);
+    for (size_t i = 0; i < items.size(); ++i) {
+      CHECK(items[i].offset % 64 == 0);
+      CHECK(items[i].offset >= 0);
+      CHECK(items[i].offset + items[i].bytes <= total);
+      for (size_t j = 0; j < items.size(); ++j) {
+        if (i == j || !overlap(items[i], items[j])) continue;
+        const int k = known[i][j] >= 0 ? known[i][j] : known[j][i];
+        REQUIRE(k >= 0);
+        const ArenaOverlap& o = overlaps[static_cast<size_t>(k)];
+        const int64_t behind = items[static_cast<size_t>(o.inner)].offset - items[static_cast<size_t>(o.outer)].offset;
+        CHECK(behind >= o.low);
+        CHECK(behind <= o.high);
+        ++overlapping;
+      }
+    }
+  }
+  CHECK(overlapping > 10);
 }
 
 TEST_CASE("elementwise steps run in place, and never in the input", "[plan]") {

@@ -49,7 +49,8 @@ class ArenaPlacement {
       if (overlaps.empty()) least_ = std::max(least_, now);
     }
     for (ArenaOverlap o : overlaps) {
-      o.low = (o.low < 0 ? o.low : o.low + alignment - 1) / alignment * alignment;
+      o.low = (o.low < 0 ? o.low : o.low + alignment - 1) / alignment * alignment;  // up
+      if (o.high < kNone) o.high = (o.high < 0 ? o.high - alignment + 1 : o.high) / alignment * alignment;  // down
       if (o.low > o.high || o.inner == o.outer) continue;
       overlaps_[at(o.inner)].push_back(o), overlaps_[at(o.outer)].push_back(o);
     }

@@ -44,7 +44,7 @@ struct PlanOptions {
   // Steps may run in another order than the file's, where that needs less memory.
   bool reorder = true;
   // Chains of steps run tile by tile (Plan::chains) where that needs less memory for little more work. -1: never; n > 0: wherever
-  // they can, in tiles of n rows. Answers are the same bits.
+  // they can, in tiles of n rows of the chain's step with most rows. Answers are the same bits.
   int tile_rows = 0;
   // Largest block of scratch a context may need, in bytes; 0 = no limit. With a limit tiles may be as low as it takes.
   int64_t memory_limit = 0;

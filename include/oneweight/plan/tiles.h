@@ -29,7 +29,7 @@ struct MapStep {
   double work = 0;                   // of all rows
 };
 
-// Steps [first, last] of the order, run in `tiles` tiles of at most `band` rows of the last step.
+// Steps [first, last] of the order, run in `tiles` tiles.
 struct Tiling {
   struct Window { std::vector<int32_t> maps; int32_t writer = 0; int64_t rows = 0; };  // maps that share it; step of the chain that fills it
   struct InPlace { int32_t step = 0, from = 0, to = 0; };
@@ -98,7 +98,7 @@ class TilePlanner {
           alive = std::max(alive, single[static_cast<size_t>(j)]);
           if (alive <= next || alive > much) continue;  // not yet, or known
           const int64_t band = band_for(i, j, most_extra);
-          if (band <= 0 || band >= steps_[static_cast<size_t>(j)].facts->image_rows()) continue;
+          if (band <= 0) continue;
           const Tiling t = schedule(i, j, band, false);
           ending[static_cast<size_t>(j)].push_back({i, j, t.bytes, band, t.extra});
         }
@@ -134,26 +134,32 @@ class TilePlanner {
     return chosen;
   }
 
-  // Steps [i, j] in tiles of `band` rows of step j (0: in one run, for i == j). With `exact`, all tables; else an estimate from some tiles.
+  // Steps [i, j] in tiles of `band` rows of the step that has most rows (0: in one run, for i == j). With `exact`, all tables; else an
+  // estimate from some tiles.
   Tiling schedule(int32_t i, int32_t j, int64_t band, bool exact) {
     Tiling t;
     t.first = i, t.last = j;
-    const int64_t rows = steps_[static_cast<size_t>(j)].facts->image_rows();
+    const int32_t pace = pace_of(i, j);
+    const int64_t rows = rows_of(pace);
     t.tiles = band > 0 ? std::max<int64_t>((rows + band - 1) / band, 1) : 1;
     count_ = static_cast<size_t>(j - i) + 1;
     tiles_.clear();
+    const int64_t slowest = std::min<int64_t>(t.tiles / std::max<int64_t>(fewest_rows(i, j), 1), 13) + 3;  // tiles for one row of it
     for (int64_t b = 0; b < t.tiles; ++b)
-      if (exact || t.tiles < 12 || b < 4 || b >= t.tiles - 3 || (b >= t.tiles / 2 && b < t.tiles / 2 + 3)) tiles_.push_back(b);
+      if (exact || t.tiles < 12 || b < 4 || b >= t.tiles - 3 || (b >= t.tiles / 2 && b < t.tiles / 2 + slowest)) tiles_.push_back(b);
     ends_.assign(tiles_.size() * count_, 0);
-    if (band > 0)
-      for (size_t k = 0; k < tiles_.size(); ++k) ends_of_tile(i, j, tiles_[k], t.tiles, band, &ends_[k * count_]);
-    else
+    if (band > 0) {
+      follows_.assign(count_, false);
+      for (int32_t k = pace; k <= j; ++k) follows_[static_cast<size_t>(k - i)] = k == pace || reads_following(k, i);
+      for (size_t k = 0; k < tiles_.size(); ++k) ends_of_tile(i, j, pace, tiles_[k], t.tiles, band, &ends_[k * count_]);
+    } else {
       ends_[0] = rows;
+    }
     touch(i, j);
     find_in_place(i, j, &t);
     add_memory(i, j, exact, &t);
     if (band > 0) find_overlaps(i, j, &t);
-    t.extra = t.tiles > 1 ? extra_of_tile(i, j) * static_cast<double>(t.tiles - 1) : 0;
+    t.extra = t.tiles > 1 ? extra_of(i, j, t.tiles) : 0;
     if (exact) t.ends.assign(ends_.begin(), ends_.end());
     return t;
   }
@@ -195,21 +201,61 @@ class TilePlanner {
     if (!(r.input < 32 && (step.facts->row_inputs >> r.input & 1u))) return {0, map(step.inputs[static_cast<size_t>(r.input)]).rows};
     return step.facts->input_rows(step.facts->params, rows);
   }
-  void ends_of_tile(int32_t i, int32_t j, int64_t tile, int64_t tiles, int64_t band, int64_t* ends) const {
+  int64_t rows_of(int32_t step) const { return steps_[static_cast<size_t>(step)].facts->image_rows(); }
+  // The step whose rows the tiles divide: the last of those with most rows, so that none computes many rows at a time.
+  int32_t pace_of(int32_t i, int32_t j) const {
+    int32_t pace = j;
+    for (int32_t s = j - 1; s >= i; --s)
+      if (rows_of(s) > rows_of(pace)) pace = s;
+    return pace;
+  }
+  int64_t fewest_rows(int32_t i, int32_t j) const {
+    int64_t rows = rows_of(i);
+    for (int32_t s = i + 1; s <= j; ++s) rows = std::min(rows, rows_of(s));
+    return rows;
+  }
+  bool reads_following(int32_t step, int32_t i) const {
+    for (int32_t t : steps_[static_cast<size_t>(step)].inputs) {
+      const int32_t w = t < 0 || map(t).bytes == 0 ? -1 : writer_[static_cast<size_t>(t)];
+      if (w >= i && w < step && follows_[static_cast<size_t>(w - i)]) return true;
+    }
+    return false;
+  }
+  // Rows of a step that its inputs allow, of those that follow the pace, when `ends` rows of each are computed.
+  int64_t possible_rows(int32_t step, int32_t i, const int64_t* ends) const {
+    const MapStep& s = steps_[static_cast<size_t>(step)];
+    int64_t possible = rows_of(step);
+    for (size_t k = 0; k < s.inputs.size(); ++k) {
+      const int32_t t = s.inputs[k], w = t < 0 || map(t).bytes == 0 ? -1 : writer_[static_cast<size_t>(t)];
+      if (w < i || w >= step || !follows_[static_cast<size_t>(w - i)]) continue;
+      int64_t least = 0;  // rows [0, least) are possible, [0, possible + 1) are not
+      while (least < possible) {
+        const int64_t middle = least + (possible - least + 1) / 2;
+        if (needs({step, static_cast<int32_t>(k)}, {0, middle}).end <= ends[w - i]) least = middle; else possible = middle - 1;
+      }
+    }
+    return possible;
+  }
+  // In every tile the pace goes on by a band; what follows it does as much as it can; what others need for that is computed, no more.
+  void ends_of_tile(int32_t i, int32_t j, int32_t pace, int64_t tile, int64_t tiles, int64_t band, int64_t* ends) const {
+    for (int32_t k = i; k <= j; ++k) {
+      const bool follows = follows_[static_cast<size_t>(k - i)];
+      ends[k - i] = tile == tiles - 1 ? rows_of(k) : k == pace ? (tile + 1) * band : follows ? possible_rows(k, i, ends) : 0;
+    }
+    if (tile == tiles - 1) return;
     for (int32_t k = j; k >= i; --k) {
       const MapStep& step = steps_[static_cast<size_t>(k)];
-      const int64_t rows = step.facts->image_rows();
-      int64_t end = k == j ? (tile + 1) * band : 0;
-      bool is_read = k == j;
-      if (k < j)
-        for (const Reader& r : readers_[static_cast<size_t>(step.outputs[0])])
-          if (r.step <= j && r.step > k) {
-            is_read = true;
-            const int64_t done = ends[r.step - i];
-            if (done > 0) end = std::max(end, needs(r, {0, done}).end);
-          }
+      const int64_t rows = rows_of(k);
+      int64_t end = ends[k - i];
+      bool is_read = follows_[static_cast<size_t>(k - i)];
+      for (const Reader& r : readers_[static_cast<size_t>(step.outputs[0])])
+        if (r.step <= j && r.step > k) {
+          is_read = true;
+          const int64_t done = ends[r.step - i];
+          if (done > 0) end = std::max(end, needs(r, {0, done}).end);
+        }
       if (!is_read) end = (rows * (tile + 1) + tiles - 1) / tiles;
-      ends[k - i] = tile == tiles - 1 ? rows : std::min(end, rows);
+      ends[k - i] = std::min(end, rows);
     }
   }
   // First row of tensor t that steps of [i, j] other than `but` still need, when `ends` rows of each are computed; `rows`: none.
@@ -409,23 +455,29 @@ class TilePlanner {
   }
 
   // Work that tiles repeat: what a step does for every range of rows, calls, pixels that fill no register.
-  double extra_of_tile(int32_t i, int32_t j) const {
+  double extra_of(int32_t i, int32_t j, int64_t tiles) const {
     constexpr double kCall = 20000, kPixels = 4;
     double extra = 0;
     for (int32_t s = i; s <= j; ++s) {
       const MapStep& step = steps_[static_cast<size_t>(s)];
       const int32_t out = step.outputs[0];
-      extra += kCall + step.facts->work.each_range + step.work * kPixels / static_cast<double>(std::max<int64_t>(map(out).pixels, 1)) +
-               kByteWork * static_cast<double>(map(out).bytes / std::max<int64_t>(step.facts->image_rows(), 1));
+      const int64_t rows = std::max<int64_t>(rows_of(s), 1);
+      const double each = kCall + step.facts->work.each_range + step.work * kPixels / static_cast<double>(std::max<int64_t>(map(out).pixels, 1)) +
+                          kByteWork * static_cast<double>(map(out).bytes / rows);
+      extra += each * static_cast<double>(std::min(tiles, rows) - 1);
     }
     return extra;
   }
-  // Rows of step j in a tile so that the extra work stays below `most` of all work; 0: cannot be.
+  // Rows in a tile, of the step that has most, so that the extra work stays below `most` of all work; 0: cannot be.
   int64_t band_for(int32_t i, int32_t j, double most) const {
     double work = 0;
     for (int32_t s = i; s <= j; ++s) work += steps_[static_cast<size_t>(s)].work;
-    const int64_t rows = steps_[static_cast<size_t>(j)].facts->image_rows();
-    const auto tiles = static_cast<int64_t>(std::min(work * most / extra_of_tile(i, j), static_cast<double>(std::min(rows, kMostTiles)))) + 1;
+    const int64_t rows = rows_of(pace_of(i, j));
+    int64_t tiles = 1, more = std::min(rows, kMostTiles);
+    while (tiles < more) {
+      const int64_t middle = tiles + (more - tiles + 1) / 2;
+      if (extra_of(i, j, middle) <= work * most) tiles = middle; else more = middle - 1;
+    }
     return tiles < 2 ? 0 : (rows + tiles - 1) / tiles;
   }
 
@@ -438,6 +490,7 @@ class TilePlanner {
   // Of the chain that is looked at
   size_t count_ = 0;
   std::vector<int64_t> tiles_, ends_;
+  std::vector<bool> follows_;  // step reads the pace's rows, of other steps' or its own
   std::vector<Touched> touched_;
   std::vector<int32_t> counted_;
   std::vector<std::vector<int32_t>> all_lows_;
