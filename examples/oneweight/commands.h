@@ -51,7 +51,7 @@ struct MemoryArguments {
   ModelArguments model;
   int contexts = 1;
   std::string timeline;             // a picture to write: .svg or .html
-  bool steps = false, json = false;
+  bool steps = false, ladder = false, json = false;
 };
 int memory(const MemoryArguments& arguments);
 

@@ -52,6 +52,7 @@ bool parse_bytes(const std::string& text, int64_t* bytes) {
 oneweight::Status apply(const ModelArguments& arguments, const oneweight::ModelView& model, oneweight::PlanOptions* options) {
   options->signature = arguments.signature;
   options->tile_rows = arguments.tile_rows;
+  options->extra_work = arguments.extra_work;
   if (!arguments.memory_limit.empty() && !parse_bytes(arguments.memory_limit, &options->memory_limit))
     return make_error(ErrorCode::invalid_argument, "--memory-limit %s: expected a number of bytes, or of KiB, MiB or GiB", arguments.memory_limit.c_str());
   const std::vector<std::string> names = input_names(model, arguments.signature);

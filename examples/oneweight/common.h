@@ -23,8 +23,9 @@ struct ModelArguments {
   std::string model;
   std::string signature;
   std::vector<std::string> resize;  // "INPUT=1,224,224,3": number or name of the input
-  std::string memory_limit;         // "140MiB": bytes of a context
+  std::string memory_limit;         // "140MiB": bytes of a context and of derived constants
   int tile_rows = 0;                // oneweight::PlanOptions::tile_rows
+  double extra_work = oneweight::PlanOptions().extra_work;
   bool lock_weights = false;        // keep the file's pages in memory
 };
 

@@ -17,7 +17,9 @@ void add_tile_rows(CLI::App* command, int* rows) {
       ->check(CLI::Range(-1, 1 << 20))->capture_default_str();
 }
 void add_memory(CLI::App* command, program::ModelArguments* arguments) {
-  command->add_option("--memory-limit", arguments->memory_limit, "Bytes a context may have, as 140MiB: tiles get as low as it takes");
+  command->add_option("--memory-limit", arguments->memory_limit, "Bytes that a context and derived constants may have, as 140MiB: tiles get as low as it takes");
+  command->add_option("--extra-work", arguments->extra_work, "Work that tiles may add without need, as a share of all work")
+      ->check(CLI::Range(0.0, 100.0))->capture_default_str();
   add_tile_rows(command, &arguments->tile_rows);
 }
 
@@ -96,6 +98,7 @@ int main(int count, char** values) {
   command->add_option("--contexts", memory.contexts, "Make and run so many contexts, and measure after each; 0: only the forecast")->check(CLI::NonNegativeNumber)->capture_default_str();
   command->add_option("--timeline", memory.timeline, "Write a picture of what holds which bytes at which steps: FILE.svg, or FILE.html to look into");
   command->add_flag("--steps", memory.steps, "Print all steps, not only those that hold most");
+  command->add_flag("--ladder", memory.ladder, "Print what less memory costs: the bytes of plans that may add more and more work");
   command->add_flag("--json", memory.json, "Print one JSON object");
 
   try {

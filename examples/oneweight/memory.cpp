@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "oneweight/plan/memory_limit.h"
 #include "shown_text.h"
 #include "timeline_picture.h"
 #include "warm_up_model.h"
@@ -55,11 +56,49 @@ void print_chains(const oneweight::Plan& plan) {
   std::printf("\n");
 }
 
+// A plan that may add so much work, and what came of it.
+struct Rung {
+  bool reorder = true, tiles = true;
+  double allowed = 0, extra = 0;
+  int64_t context_bytes = 0, limited_bytes = 0;
+  int tiled_steps = 0;
+};
+
+oneweight::Expected<std::vector<Rung>> make_ladder(const ModelArguments& arguments, const std::shared_ptr<const oneweight::ModelView>& model) {
+  oneweight::PlanOptions options;
+  if (oneweight::Status status = apply(arguments, *model, &options); !status.ok()) return status;
+  options.memory_limit = 0;
+  std::vector<Rung> ladder = {{.reorder = false, .tiles = false}, {.tiles = false}};
+  for (double share : oneweight::kExtraWorkLadder) ladder.push_back({.allowed = share});
+  for (Rung& rung : ladder) {
+    options.reorder = rung.reorder, options.tile_rows = rung.tiles ? 0 : -1, options.extra_work = rung.allowed;
+    auto plan = oneweight::make_plan<oneweight::opset::All>(model, options);
+    if (!plan.ok()) return plan.status();
+    rung.extra = (*plan)->extra_work(), rung.context_bytes = (*plan)->context_bytes(), rung.limited_bytes = (*plan)->limited_bytes();
+    for (const oneweight::Chain& chain : (*plan)->chains()) rung.tiled_steps += chain.count;
+  }
+  return ladder;
+}
+
+void print_ladder(const std::vector<Rung>& ladder) {
+  std::printf("what less memory costs (--memory-limit takes the first row that fits; work is an estimate):\n");
+  std::printf("  %-24s %12s %16s %12s %10s\n", "plan", "context", "with constants", "tiled steps", "work");
+  for (const Rung& rung : ladder) {
+    char name[40];
+    std::snprintf(name, sizeof name, "tiles, at most %+.0f %%", 100 * rung.allowed);
+    std::printf("  %-24s %12s %16s %12d %+8.1f %%\n", rung.tiles ? name : rung.reorder ? "whole maps" : "whole, order of the file",
+                megabytes(static_cast<double>(rung.context_bytes)).c_str(), megabytes(static_cast<double>(rung.limited_bytes)).c_str(),
+                rung.tiled_steps, 100 * rung.extra);
+  }
+  std::printf("\n");
+}
+
 void print_forecast(const Planned& planned) {
   const oneweight::Plan& plan = *planned.plan;
   std::printf("forecast for one context: %s (%lld bytes)\n", megabytes(static_cast<double>(plan.context_bytes())).c_str(),
               static_cast<long long>(plan.context_bytes()));
   std::printf("  state kept from run to run  %s\n", megabytes(static_cast<double>(plan.state_bytes())).c_str());
+  if (plan.extra_work() > 0) std::printf("  work that tiles add         %.1f %%, about\n", 100 * plan.extra_work());
   std::printf("  largest scratch of a step   %s\n", megabytes(static_cast<double>(plan.largest_scratch_bytes())).c_str());
   std::printf("plan, shared by all contexts: %s; decoded structure of the model: %s\n\n", megabytes(static_cast<double>(plan.plan_bytes())).c_str(),
               megabytes(static_cast<double>(planned.model->structure_bytes())).c_str());
@@ -212,6 +251,12 @@ int memory(const MemoryArguments& arguments) {
     const PictureSource source{plan, timeline, title_of(arguments.model.model)};
     if (oneweight::Status status = write_picture(arguments.timeline, source); !status.ok()) return report(status);
   }
+  std::vector<Rung> ladder;
+  if (arguments.ladder) {
+    auto made = make_ladder(arguments.model, planned->model);
+    if (!made.ok()) return report(made.status());
+    ladder = std::move(*made);
+  }
   if (arguments.json) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     nlohmann::ordered_json chains = nlohmann::ordered_json::array();
@@ -221,8 +266,10 @@ int memory(const MemoryArguments& arguments) {
                       {"anonymous_bytes", after[i].anonymous},
                       {"file_backed_bytes", after[i].file_backed()},
                       {"resident_weight_bytes", weights[i]}});
-    const nlohmann::ordered_json result = {{"file_bytes", file_bytes},
+    nlohmann::ordered_json result = {{"file_bytes", file_bytes},
                                            {"forecast_bytes", plan.context_bytes()},
+                                           {"limited_bytes", plan.limited_bytes()},
+                                           {"extra_work", plan.extra_work()},
                                            {"plan_bytes", plan.plan_bytes()},
                                            {"structure_bytes", planned->model->structure_bytes()},
                                            {"largest_scratch_bytes", plan.largest_scratch_bytes()},
@@ -236,6 +283,13 @@ int memory(const MemoryArguments& arguments) {
                                            {"contexts", list},
                                            {"peak_step", timeline.peak_step},
                                            {"peak_operator", plan.steps().empty() ? "" : plan.steps()[static_cast<size_t>(timeline.peak_step)].name}};
+    if (arguments.ladder) {
+      nlohmann::ordered_json rungs = nlohmann::ordered_json::array();
+      for (const Rung& rung : ladder)
+        rungs.push_back({{"reorder", rung.reorder}, {"tiles", rung.tiles}, {"allowed_extra_work", rung.allowed}, {"extra_work", rung.extra},
+                         {"forecast_bytes", rung.context_bytes}, {"limited_bytes", rung.limited_bytes}, {"tiled_steps", rung.tiled_steps}});
+      result["ladder"] = rungs;
+    }
     std::string members = json_text(result);
     members.pop_back();
     std::printf("%s", members.c_str());
@@ -246,6 +300,7 @@ int memory(const MemoryArguments& arguments) {
               mappings, mappings == 1 ? "" : "s");
   print_forecast(*planned);
   print_chains(plan);
+  if (arguments.ladder) print_ladder(ladder);
   print_peak(plan, timeline);
   print_steps(plan, timeline, arguments.steps);
   if (!arguments.timeline.empty()) std::printf("picture of the timeline: %s\n\n", arguments.timeline.c_str());

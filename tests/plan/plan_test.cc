@@ -292,6 +292,6 @@ TEST_CASE("a memory limit that is too small is refused with what is needed", "[p
   REQUIRE_FALSE(plan.ok());
   CHECK(plan.status().code() == ErrorCode::out_of_memory);
   CHECK(plan.status().message().find("NEG") != std::string::npos);
-  options.memory_limit = planned(chain(2, 1000))->context_bytes();
+  options.memory_limit = planned(chain(2, 1000))->limited_bytes();
   CHECK(plan_toy(chain(2, 1000), options).ok());
 }

@@ -13,7 +13,7 @@ namespace oneweight {
 inline namespace ONEWEIGHT_ABI {
 
 // Holds weak pointers only: a plan goes when its last context does. Thread-safe; two threads asking for the
-// same new plan at once wait for one another.
+// same new plan at once wait for one another. Custom operators' rows must outlive the cache.
 template <class Ops>
 class PlanCache {
  public:
@@ -30,12 +30,16 @@ class PlanCache {
 
  private:
   static std::string key_of(const ModelView* model, const PlanOptions& o) {
-    // The address is unambiguous: a cached plan keeps its model alive.
-    std::string key = format_text("%p %lld %d %d %lld %lld ", static_cast<const void*>(model), static_cast<long long>(o.target_mask),
-                                  o.fuse, o.workers, static_cast<long long>(o.band_work), static_cast<long long>(o.memory_limit));
-    key += std::to_string(o.signature.size()) + ":" + o.signature;
-    for (const auto& [number, shape] : o.input_shapes) key += " " + std::to_string(number) + "=" + shape.to_string();
-    for (const std::string& name : o.keep) key += " " + std::to_string(name.size()) + ":" + name;
+    // All members by name, so that a new one does not compile until it has its place here.
+    const auto& [signature, input_shapes, keep, target_mask, fuse, workers, band_work, custom_operators, reorder, tile_rows, extra_work,
+                 memory_limit] = o;
+    // Addresses are unambiguous: a cached plan keeps its model alive, and custom rows outlive the cache.
+    std::string key = format_text("%p %lld %d %d %lld %d %d %a %lld ", static_cast<const void*>(model), static_cast<long long>(target_mask), fuse,
+                                  workers, static_cast<long long>(band_work), reorder, tile_rows, extra_work, static_cast<long long>(memory_limit));
+    key += std::to_string(signature.size()) + ":" + signature;
+    for (const auto& [number, shape] : input_shapes) key += " " + std::to_string(number) + "=" + shape.to_string();
+    for (const std::string& name : keep) key += " " + std::to_string(name.size()) + ":" + name;
+    for (const OpRow* row : custom_operators) key += format_text(" %p", static_cast<const void*>(row));
     return key;
   }
 

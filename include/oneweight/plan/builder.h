@@ -13,6 +13,7 @@
 
 #include "oneweight/plan/bands.h"
 #include "oneweight/plan/layout.h"
+#include "oneweight/plan/memory_limit.h"
 #include "oneweight/plan/op_row.h"
 #include "oneweight/plan/resources.h"
 
@@ -94,7 +95,7 @@ class PlanBuilder {
     for (int32_t t : plan_->outputs_) ONEWEIGHT_RETURN_IF_ERROR(need_value(t));
     remove_unused();
     lay_out();
-    if (options_.memory_limit > 0 && plan_->context_bytes_ > options_.memory_limit) return limit_error();
+    if (options_.memory_limit > 0 && plan_->limited_bytes() > options_.memory_limit) return limit_error(*plan_, options_);
     return {};
   }
 
@@ -573,19 +574,21 @@ class PlanBuilder {
                     .is_kept = info_[t].keep};
     }
     Layout layout(std::move(tensors), std::move(steps));
-    // Without a limit tiles may add little work, with one as much as it takes.
-    constexpr double kExtra[] = {0.03, 0.1, 0.3, 1};
-    const bool tiles = options_.tile_rows >= 0;
+    std::vector<double> shares = {options_.tile_rows >= 0 ? options_.extra_work : -1};
+    for (double share : kExtraWorkLadder)
+      if (options_.memory_limit > 0 && options_.tile_rows == 0 && share > shares[0]) shares.push_back(share);
     size_t best = 0;
     int64_t least = 0;
-    for (size_t i = 0; i < std::size(kExtra); ++i) {
-      layout.arrange(tiles ? kExtra[i] : -1, options_.tile_rows, options_.reorder);
+    const auto arrange = [&](double share) {
+      layout.arrange(share, options_.tile_rows, options_.reorder);
       emit(layout);
+    };
+    for (size_t i = 0; i < shares.size(); ++i) {
+      arrange(shares[i]);
       if (i == 0 || plan_->context_bytes_ < least) best = i, least = plan_->context_bytes_;
-      if (!tiles || options_.memory_limit <= 0 || plan_->context_bytes_ <= options_.memory_limit) return;
+      if (plan_->limited_bytes() <= options_.memory_limit) return;
     }
-    layout.arrange(kExtra[best], options_.tile_rows, options_.reorder);  // for the message
-    emit(layout);
+    if (shares.size() > 1) arrange(shares[best]);  // for the message
   }
 
   void emit(Layout& layout) {
@@ -705,17 +708,7 @@ class PlanBuilder {
         window.offset = plan.tensors_[static_cast<size_t>(window.tensors[0])].offset;
       }
     plan.peak_step_ = layout.peak();
-  }
-
-  Status limit_error() const {
-    const Plan& plan = *plan_;
-    std::string at = "no operator";
-    if (!plan.steps_.empty()) {
-      const Step& step = plan.steps_[plan.peak_step_];
-      at = "operator " + std::to_string(step.operator_index) + " " + step.name;
-    }
-    return make_error(ErrorCode::out_of_memory, "the memory limit is %lld bytes, a context needs %lld; most is alive at %s",
-                      static_cast<long long>(options_.memory_limit), static_cast<long long>(plan.context_bytes_), at.c_str());
+    plan.extra_work_ = layout.extra_work();
   }
 
   Status subgraph_plan(Preparation& parent, int index, std::span<const Operand* const> inputs, const Plan** result) {
@@ -734,7 +727,7 @@ class PlanBuilder {
       return parent.invalid("gives subgraph %d %zu inputs, it has %zu", index, inputs.size(), graphs[index].inputs.size());
     PlanOptions options;
     options.fuse = options_.fuse;
-    options.reorder = options_.reorder, options.tile_rows = options_.tile_rows;
+    options.reorder = options_.reorder, options.tile_rows = options_.tile_rows, options.extra_work = options_.extra_work;
     options.custom_operators = options_.custom_operators;
     std::vector<int> path = path_;
     path.push_back(index);

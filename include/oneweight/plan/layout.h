@@ -130,6 +130,14 @@ class Layout {
     return static_cast<int>(std::max_element(used.begin(), used.end()) - used.begin());
   }
 
+  // Work that the chains' tiles add, as a share of all work.
+  double extra_work() const {
+    double work = 0, extra = 0;
+    for (const LayoutStep& step : steps_) work += work_of(step);
+    for (const Tiling& chain : chains_) extra += chain.extra;
+    return work > 0 ? extra / work : 0;
+  }
+
  private:
   const LayoutStep& step(size_t position) const { return steps_[static_cast<size_t>(order_[position])]; }
 

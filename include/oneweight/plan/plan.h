@@ -46,7 +46,10 @@ struct PlanOptions {
   // Chains of steps run tile by tile (Plan::chains) where that needs less memory for little more work. -1: never; n > 0: wherever
   // they can, in tiles of n rows of the chain's step with most rows. Answers are the same bits.
   int tile_rows = 0;
-  // Largest block of scratch a context may need, in bytes; 0 = no limit. With a limit tiles may be as low as it takes.
+  // Work that tiles may add, as a share of all work.
+  double extra_work = 0.03;
+  // Most that a context and the plan's derived constants may need together (Plan::limited_bytes), in bytes; 0 = no limit. A plan that
+  // does not fit is tried again with more extra work, up to twice the work.
   int64_t memory_limit = 0;
 };
 
@@ -171,6 +174,10 @@ class Plan {
 
   // Bytes of the block of one context: everything it will ever own.
   int64_t context_bytes() const { return context_bytes_; }
+  // The same with the parameters and derived constants of the plan and its subgraphs: what PlanOptions::memory_limit bounds.
+  int64_t limited_bytes() const { return context_bytes_ + parameter_bytes(); }
+  // Work that tiles add, as a share of all work: an estimate.
+  double extra_work() const { return extra_work_; }
   int64_t state_bytes() const { return state_bytes_; }
   // Variables shared by the subgraphs, and flags of steps that act once; zero after reset().
   int64_t resource_bytes() const { return resource_bytes_; }
@@ -202,6 +209,11 @@ class Plan {
   friend class PlanBuilder;
   friend class ExecutionContext;
   Plan() = default;
+  int64_t parameter_bytes() const {
+    auto bytes = static_cast<int64_t>(memory_.total());
+    for (const auto& child : children_) bytes += child->parameter_bytes();
+    return bytes;
+  }
   int find(std::string_view name, const std::vector<int32_t>& indices, const std::vector<std::string>& names) const {
     for (size_t i = 0; i < names.size(); ++i)
       if (names[i] == name) return static_cast<int>(i);
@@ -232,6 +244,7 @@ class Plan {
   int64_t state_bytes_ = 0;
   int64_t largest_scratch_ = 0;
   int peak_step_ = 0;
+  double extra_work_ = 0;
   int workers_ = 1;
   bool is_divided_ = false;
   int64_t target_ = 0;

@@ -214,7 +214,7 @@ class Preparation {
   }
   Status no_memory() const { return error(ErrorCode::out_of_memory, "no memory for its parameters"); }
   // The kernel, and how many rows of output can be computed apart from each other.
-  // input_rows: when row r of output 0 is a map's image row r (batch * height + y), the image rows of input 0 that it reads.
+  // input_rows: when row r of output 0 is a map's image row r (batch * height + y), the image rows of input `input` that it reads.
   void set_kernel(KernelFn kernel, int64_t rows = 1, InputRowsFn input_rows = nullptr, int input = 0) {
     facts_.kernel = kernel;
     facts_.rows = rows;
