@@ -1,0 +1,255 @@
+// A model's file with half or int8 weights, and what that does to its answers.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+
+#include "commands.h"
+#include "compare.h"
+#include "shrink_model.h"
+
+namespace program {
+
+using oneweight::ErrorCode;
+using oneweight::make_error;
+using oneweight::Status;
+using oneweight::TensorType;
+
+namespace {
+
+// A file that gets its name when it is complete. Until then it is another one in the same folder, which goes when this does.
+class NewFile {
+ public:
+  explicit NewFile(std::string path) : path_(std::move(path)) {}
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+  ~NewFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  }
+
+  Status open() {
+    // What a link leads to is replaced, not the link.
+    std::error_code none;
+    if (std::filesystem::is_symlink(path_, none))
+      if (auto target = std::filesystem::canonical(path_, none); !none) path_ = target.string();
+    struct stat old = {};
+    const bool exists = ::stat(path_.c_str(), &old) == 0;
+    if (exists && !S_ISREG(old.st_mode)) return make_error(ErrorCode::io_error, "%s is not a regular file", path_.c_str());
+    if (exists && ::access(path_.c_str(), W_OK) != 0) return failed("cannot be written");
+    std::string name = (std::filesystem::path(path_).parent_path() / ".oneweight-XXXXXX").string();
+    descriptor_ = ::mkstemp(name.data());
+    if (descriptor_ < 0) return failed("cannot be written");
+    temporary_ = name;
+    const mode_t mask = ::umask(0);
+    ::umask(mask);
+    if (::fchmod(descriptor_, exists ? old.st_mode & 07777 : 0666 & ~mask) != 0) return failed("cannot be written");
+    return {};
+  }
+  Status write(std::span<const std::byte> bytes) {
+    std::signal(SIGXFSZ, SIG_IGN);  // a limit on sizes of files is an error like others
+    constexpr size_t kMost = size_t{1} << 26;
+    for (size_t done = 0; done < bytes.size();) {
+      const ssize_t n = ::write(descriptor_, bytes.data() + done, std::min(bytes.size() - done, kMost));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return failed("cannot be written");
+      done += static_cast<size_t>(n);
+    }
+    return {};
+  }
+  Status finish() {
+    if (::fsync(descriptor_) != 0 && errno != EINVAL && errno != ENOTSUP) return failed("cannot be written");
+    const int closed = ::close(std::exchange(descriptor_, -1));
+    if (closed != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) return failed("cannot be written");
+    temporary_.clear();
+    // The new name is on the disk, too. (Some file systems cannot do that for folders; the file is complete anyway.)
+    const std::string folder = std::filesystem::path(path_).parent_path().string();
+    if (const int d = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); d >= 0) {
+      static_cast<void>(::fsync(d));
+      ::close(d);
+    }
+    return {};
+  }
+
+ private:
+  Status failed(const char* what) const { return make_error(ErrorCode::io_error, "%s %s: %s", path_.c_str(), what, std::strerror(errno)); }
+
+  std::string path_, temporary_;
+  int descriptor_ = -1;
+};
+
+// How far an output is from what the float model says.
+void print_difference(const std::string& name, const Array& got, const Array& want) {
+  std::printf("  %s: ", name.c_str());
+  if (got.shape != want.shape || got.type != want.type) {
+    std::printf("%s %s instead of %s %s\n", numpy_name(got.type), got.shape_text().c_str(), numpy_name(want.type), want.shape_text().c_str());
+    return;
+  }
+  double largest = 0, squares = 0, low = std::numeric_limits<double>::infinity(), high = -low;
+  int64_t finite = 0, special = 0, differ = 0;
+  for (int64_t i = 0; i < want.elements(); ++i) {
+    const double a = element_value(got, i), b = element_value(want, i);
+    differ += !(a == b || (std::isnan(a) && std::isnan(b)));
+    if (!std::isfinite(a) || !std::isfinite(b)) {
+      special += !(a == b || (std::isnan(a) && std::isnan(b)));
+      continue;
+    }
+    ++finite;
+    largest = std::max(largest, std::fabs(a - b));
+    squares += (a - b) * (a - b);
+    low = std::min(low, b);
+    high = std::max(high, b);
+  }
+  const bool is_float = want.type == TensorType::float32 || want.type == TensorType::float16 || want.type == TensorType::float64;
+  if (finite == 0) {
+    std::printf("no finite values");
+  } else {
+    std::printf("largest error %.3g, RMS error %.3g; the float model's values go from %.6g to %.6g", largest, std::sqrt(squares / static_cast<double>(finite)), low, high);
+  }
+  if (!is_float) std::printf("; %lld of %lld values differ", static_cast<long long>(differ), static_cast<long long>(want.elements()));
+  if (special > 0) std::printf("; %lld values are finite in one model only", static_cast<long long>(special));
+  std::printf("\n");
+}
+
+// One model ready to run, with its inputs.
+struct Run {
+  std::shared_ptr<const oneweight::Plan> plan;
+  std::optional<oneweight::ExecutionContext> context;
+};
+oneweight::Expected<Run> prepare(std::shared_ptr<const oneweight::ModelView> model, const std::string& signature, const std::vector<std::string>& inputs) {
+  oneweight::PlanOptions options;
+  options.signature = signature;
+  auto plan = oneweight::make_plan<oneweight::opset::All>(std::move(model), options);
+  if (!plan.ok()) return plan.status();
+  auto context = oneweight::ExecutionContext::create(*plan);
+  if (!context.ok()) return context.status();
+  Run run{*plan, std::move(*context)};
+  ONEWEIGHT_RETURN_IF_ERROR(set_inputs(*run.context, inputs));
+  return run;
+}
+std::vector<std::string> all_signatures(const oneweight::ModelView& model, bool main_only) {
+  std::vector<std::string> all = {""};
+  for (const oneweight::SignatureDef& s : model.signatures())
+    if (!main_only && s.subgraph != 0) all.push_back(s.key);
+  return all;
+}
+
+// "'a', 'b' and 3 more"
+std::string some_names(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 4, kLongest = 60;
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kMost); ++i)
+    text += (i ? ", '" : "'") + (names[i].size() > kLongest ? names[i].substr(0, kLongest) + "..." : names[i]) + "'";
+  if (names.size() > kMost) text += oneweight::format_text(" and %zu more", names.size() - kMost);
+  return text;
+}
+
+void print_kept(const ShrunkModel& shrunk) {
+  if (shrunk.kept.empty()) return;
+  struct Group {
+    std::string reason;
+    std::vector<std::string> names;
+    int64_t bytes = 0;
+  };
+  std::vector<Group> groups;
+  for (const KeptConstant& k : shrunk.kept) {
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.reason == k.reason; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {k.reason, {}, 0});
+    group->names.push_back(k.name);
+    group->bytes += k.bytes;
+  }
+  std::stable_sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) { return a.bytes > b.bytes; });
+  std::printf("stay float, because each\n");
+  for (const Group& g : groups)
+    std::printf("  %s: %zu constant%s, %s: %s\n", g.reason.c_str(), g.names.size(), g.names.size() == 1 ? "" : "s", megabytes(static_cast<double>(g.bytes)).c_str(),
+                some_names(g.names).c_str());
+}
+
+Status write_file(const std::string& path, std::span<const std::byte> bytes) {
+  NewFile file(path);
+  ONEWEIGHT_RETURN_IF_ERROR(file.open());
+  ONEWEIGHT_RETURN_IF_ERROR(file.write(bytes));
+  return file.finish();
+}
+
+// Runs both models on the same inputs, and prints how far their outputs are apart. What the float model cannot do is no error;
+// a new model that does not do what the float model does is.
+Status compare_models(const ShrinkArguments& arguments, const std::shared_ptr<const oneweight::ModelView>& model,
+                      const std::shared_ptr<const oneweight::ModelView>& shrunk) {
+  for (const std::string& signature : all_signatures(*model, !arguments.inputs.empty())) {
+    const std::string of = signature.empty() ? "" : " of signature '" + signature + "'";
+    auto before = prepare(model, signature, arguments.inputs);
+    Status status = before.status();
+    if (status.ok()) status = before->context->run();
+    if (!status.ok() && !arguments.inputs.empty()) return status;
+    if (!status.ok()) {
+      std::printf("the outputs%s are not compared, as the float model does not run here: %s\n", of.c_str(), status.message().c_str());
+      continue;
+    }
+    auto after = prepare(shrunk, signature, arguments.inputs);
+    status = after.status();
+    if (status.ok()) status = after->context->run();
+    if (!status.ok()) return make_error(status.code(), "the new model would not run, so nothing is written: %s", status.message().c_str());
+    std::printf("outputs%s beside the float model's, on %s:\n", of.c_str(), arguments.inputs.empty() ? "pseudo-random inputs" : "the inputs");
+    for (size_t i = 0; i < before->plan->outputs().size(); ++i) {
+      const std::string name = "output " + std::to_string(i) + " '" + before->plan->output_names()[i] + "'";
+      const auto want = get_output(*before->context, static_cast<int>(i)), got = get_output(*after->context, static_cast<int>(i));
+      if (want.ok() && got.ok()) {
+        print_difference(name, *got, *want);
+      } else {
+        std::printf("  %s: not compared: %s\n", name.c_str(), (want.ok() ? got : want).status().message().c_str());
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+int shrink(const ShrinkArguments& arguments) {
+  auto model = oneweight::ModelView::open(arguments.model.c_str());
+  if (!model.ok()) return report(model.status());
+  const Storage storage = arguments.storage == "half" ? Storage::half : Storage::int8;
+  if (!arguments.inputs.empty())
+    if (auto run = prepare(*model, "", arguments.inputs); !run.ok()) return report(run.status());
+  auto shrunk = shrink_model(**model, storage);
+  if (!shrunk.ok()) return report(make_error(shrunk.status().code(), "%s: %s", arguments.model.c_str(), shrunk.status().message().c_str()));
+
+  const size_t before = (*model)->bytes().size(), after = shrunk->file.size();
+  if (shrunk->converted == 0 || after >= before) {
+    std::error_code none;
+    const bool same = std::filesystem::equivalent(arguments.model, arguments.output, none);
+    if (!same)
+      if (Status status = write_file(arguments.output, (*model)->bytes()); !status.ok()) return report(status);
+    std::printf("%s: %zu bytes, nothing to shrink%s\n", arguments.model.c_str(), before,
+                same ? "; the file is left as it is" : ("; " + arguments.output + " is a copy").c_str());
+    if (shrunk->converted > 0) std::printf("%s weights would not make the file smaller\n", arguments.storage.c_str());
+    print_kept(*shrunk);
+    return kSuccess;
+  }
+
+  std::printf("%s: %zu bytes; %s: %zu bytes (%.1f %%)\n", arguments.model.c_str(), before, arguments.output.c_str(), after,
+              100.0 * static_cast<double>(after) / static_cast<double>(before));
+  std::printf("%d constant%s became %s: %lld bytes of weights instead of %lld\n", shrunk->converted, shrunk->converted == 1 ? "" : "s", arguments.storage.c_str(),
+              static_cast<long long>(shrunk->bytes_after), static_cast<long long>(shrunk->bytes_before));
+  if (shrunk->became_zero + shrunk->became_denormal > 0)
+    std::printf("of their %lld values, %lld were so small that they became 0, and %lld are denormal now\n", static_cast<long long>(shrunk->values),
+                static_cast<long long>(shrunk->became_zero), static_cast<long long>(shrunk->became_denormal));
+  print_kept(*shrunk);
+  auto written = oneweight::ModelView::from_bytes(shrunk->file);
+  if (!written.ok()) return report(make_error(written.status().code(), "the new model would not open, so nothing is written: %s", written.status().message().c_str()));
+  if (Status status = compare_models(arguments, *model, *written); !status.ok()) return report(status);
+  if (Status status = write_file(arguments.output, shrunk->file); !status.ok()) return report(status);
+  return kSuccess;
+}
+
+}  // namespace program
