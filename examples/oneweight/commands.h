@@ -56,7 +56,8 @@ struct MemoryArguments {
 int memory(const MemoryArguments& arguments);
 
 struct ShrinkArguments {
-  std::string model, output;
+  ModelArguments model;             // but for the file, of the runs that compare answers
+  std::string output;
   std::string storage;              // "half" or "int8"
   std::vector<std::string> inputs;  // as in RunArguments
 };

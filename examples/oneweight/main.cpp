@@ -100,8 +100,8 @@ int main(int count, char** values) {
 
   program::ShrinkArguments shrink;
   command = app.add_subcommand("shrink", "Store the float weights of a model in half of their bytes or a quarter, and say what that does to its answers");
-  command->add_option("IN", shrink.model, "The .tflite file")->required();
-  command->add_option("OUT", shrink.output, "The file to write; may be IN. A model with nothing to shrink is copied")->required();
+  add_model(command, &shrink.model);
+  command->add_option("OUT", shrink.output, "The file to write; may be MODEL. A model with nothing to shrink is copied")->required();
   command->add_option("--storage", shrink.storage, "half: all weights that are read in place; int8: those of convolutions and dense layers, a scale for each output channel")
       ->required()->check(CLI::IsMember({"half", "int8"}));
   command->add_option("-i,--input", shrink.inputs, "FILE.npy in the order of the inputs, or NAME=FILE.npy, to compare the answers; default: pseudo-random inputs")

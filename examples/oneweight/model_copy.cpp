@@ -106,8 +106,7 @@ constexpr uint8_t kOptionsFields[] = {7, 7, 3, 1, 6, 3, 2, 6, 1, 2, 2, 1, 4, 5, 
 constexpr uint8_t kOptions2Fields[] = {1, 1, 3, 17, 6, 2, 7, 2, 1, 3, 1, 5, 6, 3, 2, 6, 1, 0, 1, 1, 5, 0, 1};
 
 constexpr int32_t kDequantizeVersion = 3;  // the first that takes half
-// Weights begin where the widest vectors and the caches' lines do; the schema asks for 16.
-constexpr size_t kLeastAlignment = 16, kMostAlignment = 64;
+constexpr size_t kAlignment = 16;  // of weights, as the schema asks; more is beyond flatbuffers
 // Bytes behind the last weights: some kernels load whole vectors there.
 constexpr size_t kBehind = 16;
 
@@ -354,7 +353,7 @@ class ModelCopy {
     const uint32_t n = load<uint32_t>(&file_[at]);
     const uint64_t bytes = uint64_t{n} * width;
     if (!take(uint64_t{at} + 4, bytes) || !pay(bytes)) return 0;
-    return copy = vector_of(file_.data() + at + 4, n, width, width == 1 ? kLeastAlignment : width);
+    return copy = vector_of(file_.data() + at + 4, n, width, width == 1 ? kAlignment : width);
   }
   Offset copy_text(uint32_t at) {
     Offset& copy = copies_[{at, &kShared[0]}];
@@ -520,15 +519,14 @@ class ModelCopy {
       buffers_.push_back(write({}));
     }
   }
-  static size_t alignment_of(size_t size) { return size < 16 * kMostAlignment ? kLeastAlignment : kMostAlignment; }
   Offset copy_contents(uint32_t at, uint32_t size) {
     Offset& copy = copies_[{at, &kShared[3]}];
     if (copy != 0) return copy;
     if (!take(uint64_t{at} + 4, size) || !pay(size)) return 0;
     const std::byte* from = file_.data() + at + 4;
     if (const auto changed = changes_.contents.find(from); changed != changes_.contents.end())
-      return copy = vector_of(changed->second.size, 1, alignment_of(changed->second.size), changed->second.write);
-    return copy = vector_of(from, size, 1, alignment_of(size));
+      return copy = vector_of(changed->second.size, 1, kAlignment, changed->second.write);
+    return copy = vector_of(from, size, 1, kAlignment);
   }
   // Place in the tail of the copy of `*size` bytes at `at` of the file.
   uint64_t copy_outside(uint64_t at, uint64_t* size) {
@@ -539,7 +537,7 @@ class ModelCopy {
     if (changed != changes_.contents.end()) *size = changed->second.size;
     if (const auto found = tail_places_.find(key); found != tail_places_.end()) return found->second;
     if (!pay(*size)) return 0;
-    tail_.resize((tail_.size() + kMostAlignment - 1) / kMostAlignment * kMostAlignment);
+    tail_.resize((tail_.size() + kAlignment - 1) / kAlignment * kAlignment);
     const uint64_t place = tail_.size();
     tail_.resize(tail_.size() + static_cast<size_t>(*size));
     if (changed != changes_.contents.end()) {
@@ -689,7 +687,7 @@ class ModelCopy {
 
   oneweight::Expected<std::vector<std::byte>> assemble() {
     const size_t size = builder_.GetSize();
-    const auto up = [](size_t n) { return (n + kMostAlignment - 1) / kMostAlignment * kMostAlignment; };
+    const auto up = [](size_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; };
     const size_t tail_at = up(size);
     // Zeros behind the model fill it up; anything else belongs to somebody.
     std::span<const std::byte> behind = file_.subspan(static_cast<size_t>(end_));

@@ -125,10 +125,10 @@ struct Run {
   std::shared_ptr<const oneweight::Plan> plan;
   std::optional<oneweight::ExecutionContext> context;
 };
-oneweight::Expected<Run> prepare(std::shared_ptr<const oneweight::ModelView> model, const std::string& signature, const std::vector<std::string>& inputs) {
+oneweight::Expected<Run> prepare(const std::shared_ptr<const oneweight::ModelView>& model, const ModelArguments& arguments, const std::vector<std::string>& inputs) {
   oneweight::PlanOptions options;
-  options.signature = signature;
-  auto plan = oneweight::make_plan<oneweight::opset::All>(std::move(model), options);
+  ONEWEIGHT_RETURN_IF_ERROR(apply(arguments, *model, &options));
+  auto plan = oneweight::make_plan<oneweight::opset::All>(model, options);
   if (!plan.ok()) return plan.status();
   auto context = oneweight::ExecutionContext::create(*plan);
   if (!context.ok()) return context.status();
@@ -136,12 +136,8 @@ oneweight::Expected<Run> prepare(std::shared_ptr<const oneweight::ModelView> mod
   ONEWEIGHT_RETURN_IF_ERROR(set_inputs(*run.context, inputs));
   return run;
 }
-std::vector<std::string> all_signatures(const oneweight::ModelView& model, bool main_only) {
-  std::vector<std::string> all = {""};
-  for (const oneweight::SignatureDef& s : model.signatures())
-    if (!main_only && s.subgraph != 0) all.push_back(s.key);
-  return all;
-}
+// Whether the user said how the models shall be run.
+bool is_asked_for(const ShrinkArguments& a) { return !a.inputs.empty() || !a.model.signature.empty() || !a.model.resize.empty(); }
 
 // "'a', 'b' and 3 more"
 std::string some_names(const std::vector<std::string>& names) {
@@ -185,17 +181,22 @@ Status write_file(const std::string& path, std::span<const std::byte> bytes) {
 // a new model that does not do what the float model does is.
 Status compare_models(const ShrinkArguments& arguments, const std::shared_ptr<const oneweight::ModelView>& model,
                       const std::shared_ptr<const oneweight::ModelView>& shrunk) {
-  for (const std::string& signature : all_signatures(*model, !arguments.inputs.empty())) {
+  std::vector<std::string> signatures = {arguments.model.signature};
+  for (const oneweight::SignatureDef& s : model->signatures())
+    if (!is_asked_for(arguments) && s.subgraph != 0) signatures.push_back(s.key);
+  for (const std::string& signature : signatures) {
     const std::string of = signature.empty() ? "" : " of signature '" + signature + "'";
-    auto before = prepare(model, signature, arguments.inputs);
+    ModelArguments how = arguments.model;
+    how.signature = signature;
+    auto before = prepare(model, how, arguments.inputs);
     Status status = before.status();
     if (status.ok()) status = before->context->run();
-    if (!status.ok() && !arguments.inputs.empty()) return status;
+    if (!status.ok() && is_asked_for(arguments)) return status;
     if (!status.ok()) {
       std::printf("the outputs%s are not compared, as the float model does not run here: %s\n", of.c_str(), status.message().c_str());
       continue;
     }
-    auto after = prepare(shrunk, signature, arguments.inputs);
+    auto after = prepare(shrunk, how, arguments.inputs);
     status = after.status();
     if (status.ok()) status = after->context->run();
     if (!status.ok()) return make_error(status.code(), "the new model would not run, so nothing is written: %s", status.message().c_str());
@@ -216,28 +217,29 @@ Status compare_models(const ShrinkArguments& arguments, const std::shared_ptr<co
 }  // namespace
 
 int shrink(const ShrinkArguments& arguments) {
-  auto model = oneweight::ModelView::open(arguments.model.c_str());
+  const std::string& path = arguments.model.model;
+  auto model = oneweight::ModelView::open(path.c_str());
   if (!model.ok()) return report(model.status());
   const Storage storage = arguments.storage == "half" ? Storage::half : Storage::int8;
-  if (!arguments.inputs.empty())
-    if (auto run = prepare(*model, "", arguments.inputs); !run.ok()) return report(run.status());
+  if (is_asked_for(arguments))
+    if (auto run = prepare(*model, arguments.model, arguments.inputs); !run.ok()) return report(run.status());
   auto shrunk = shrink_model(**model, storage);
-  if (!shrunk.ok()) return report(make_error(shrunk.status().code(), "%s: %s", arguments.model.c_str(), shrunk.status().message().c_str()));
+  if (!shrunk.ok()) return report(make_error(shrunk.status().code(), "%s: %s", path.c_str(), shrunk.status().message().c_str()));
 
   const size_t before = (*model)->bytes().size(), after = shrunk->file.size();
   if (shrunk->converted == 0 || after >= before) {
     std::error_code none;
-    const bool same = std::filesystem::equivalent(arguments.model, arguments.output, none);
+    const bool same = std::filesystem::equivalent(path, arguments.output, none);
     if (!same)
       if (Status status = write_file(arguments.output, (*model)->bytes()); !status.ok()) return report(status);
-    std::printf("%s: %zu bytes, nothing to shrink%s\n", arguments.model.c_str(), before,
+    std::printf("%s: %zu bytes, nothing to shrink%s\n", path.c_str(), before,
                 same ? "; the file is left as it is" : ("; " + arguments.output + " is a copy").c_str());
     if (shrunk->converted > 0) std::printf("%s weights would not make the file smaller\n", arguments.storage.c_str());
     print_kept(*shrunk);
     return kSuccess;
   }
 
-  std::printf("%s: %zu bytes; %s: %zu bytes (%.1f %%)\n", arguments.model.c_str(), before, arguments.output.c_str(), after,
+  std::printf("%s: %zu bytes; %s: %zu bytes (%.1f %%)\n", path.c_str(), before, arguments.output.c_str(), after,
               100.0 * static_cast<double>(after) / static_cast<double>(before));
   std::printf("%d constant%s became %s: %lld bytes of weights instead of %lld\n", shrunk->converted, shrunk->converted == 1 ? "" : "s", arguments.storage.c_str(),
               static_cast<long long>(shrunk->bytes_after), static_cast<long long>(shrunk->bytes_before));

@@ -215,7 +215,7 @@ class Shrinking {
           }
         if (read) continue;
         const std::string by = readers(c);
-        c.reason = by.empty() ? "is read by nobody" : "is read by " + by + ", not as weights that may be half";
+        c.reason = by.empty() ? "is read by nobody" : "is read by " + by + " as float only";
         changed = true;
       }
     }
@@ -319,9 +319,9 @@ class Shrinking {
         }
       if (!weights) {
         const std::string by = readers(c);
-        c.reason = by.empty() ? "is read by nobody" : "is read by " + by + ", not as weights that may be int8";
+        c.reason = by.empty() ? "is read by nobody" : "is read by " + by + " as float only";
       } else if (!other.empty()) {
-        c.reason = "is also read by " + other + ", which takes no int8 weights there";
+        c.reason = "is also read by " + other + " as float only";
       } else if (c.elements() < kLeastInt8Elements) {
         c.reason = oneweight::format_text("has fewer than %lld elements", static_cast<long long>(kLeastInt8Elements));
       }
