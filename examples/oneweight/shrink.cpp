@@ -26,6 +26,14 @@ using oneweight::TensorType;
 
 namespace {
 
+// Of the file that is being written, for signals: it shall not stay behind.
+char unfinished_path[4096];
+extern "C" void remove_unfinished(int signal) {
+  if (unfinished_path[0]) ::unlink(unfinished_path);
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
 // A file that gets its name when it is complete. Until then it is another one in the same folder, which goes when this does.
 class NewFile {
  public:
@@ -35,27 +43,11 @@ class NewFile {
   ~NewFile() {
     if (descriptor_ >= 0) ::close(descriptor_);
     if (!temporary_.empty()) ::unlink(temporary_.c_str());
+    unfinished_path[0] = '\0';
   }
 
-  Status open() {
-    // What a link leads to is replaced, not the link.
-    std::error_code none;
-    if (std::filesystem::is_symlink(path_, none))
-      if (auto target = std::filesystem::canonical(path_, none); !none) path_ = target.string();
-    struct stat old = {};
-    const bool exists = ::stat(path_.c_str(), &old) == 0;
-    if (exists && !S_ISREG(old.st_mode)) return make_error(ErrorCode::io_error, "%s is not a regular file", path_.c_str());
-    if (exists && ::access(path_.c_str(), W_OK) != 0) return failed("cannot be written");
-    std::string name = (std::filesystem::path(path_).parent_path() / ".oneweight-XXXXXX").string();
-    descriptor_ = ::mkstemp(name.data());
-    if (descriptor_ < 0) return failed("cannot be written");
-    temporary_ = name;
-    const mode_t mask = ::umask(0);
-    ::umask(mask);
-    if (::fchmod(descriptor_, exists ? old.st_mode & 07777 : 0666 & ~mask) != 0) return failed("cannot be written");
-    return {};
-  }
   Status write(std::span<const std::byte> bytes) {
+    ONEWEIGHT_RETURN_IF_ERROR(open());
     std::signal(SIGXFSZ, SIG_IGN);  // a limit on sizes of files is an error like others
     constexpr size_t kMost = size_t{1} << 26;
     for (size_t done = 0; done < bytes.size();) {
@@ -64,10 +56,9 @@ class NewFile {
       if (n < 0) return failed("cannot be written");
       done += static_cast<size_t>(n);
     }
-    return {};
+    return ::fsync(descriptor_) == 0 || errno == EINVAL || errno == ENOTSUP ? Status() : failed("cannot be written");
   }
   Status finish() {
-    if (::fsync(descriptor_) != 0 && errno != EINVAL && errno != ENOTSUP) return failed("cannot be written");
     const int closed = ::close(std::exchange(descriptor_, -1));
     if (closed != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) return failed("cannot be written");
     temporary_.clear();
@@ -81,6 +72,27 @@ class NewFile {
   }
 
  private:
+  Status open() {
+    // What a link leads to is replaced, not the link.
+    std::error_code none;
+    if (std::filesystem::is_symlink(path_, none))
+      if (auto target = std::filesystem::canonical(path_, none); !none) path_ = target.string();
+    struct stat old = {};
+    const bool exists = ::stat(path_.c_str(), &old) == 0;
+    if (exists && !S_ISREG(old.st_mode)) return make_error(ErrorCode::io_error, "%s is not a regular file", path_.c_str());
+    if (exists && ::access(path_.c_str(), W_OK) != 0) return failed("cannot be written");
+    std::string name = (std::filesystem::path(path_).parent_path() / ".oneweight-XXXXXX").string();
+    descriptor_ = ::mkstemp(name.data());
+    if (descriptor_ < 0) return failed("cannot be written");
+    temporary_ = name;
+    if (name.size() < sizeof unfinished_path) std::memcpy(unfinished_path, name.c_str(), name.size() + 1);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+      if (std::signal(signal, &remove_unfinished) == SIG_IGN) std::signal(signal, SIG_IGN);
+    const mode_t mask = ::umask(0);
+    ::umask(mask);
+    if (::fchmod(descriptor_, exists ? old.st_mode & 07777 : 0666 & ~mask) != 0) return failed("cannot be written");
+    return {};
+  }
   Status failed(const char* what) const { return make_error(ErrorCode::io_error, "%s %s: %s", path_.c_str(), what, std::strerror(errno)); }
 
   std::string path_, temporary_;
@@ -170,13 +182,6 @@ void print_kept(const ShrunkModel& shrunk) {
                 some_names(g.names).c_str());
 }
 
-Status write_file(const std::string& path, std::span<const std::byte> bytes) {
-  NewFile file(path);
-  ONEWEIGHT_RETURN_IF_ERROR(file.open());
-  ONEWEIGHT_RETURN_IF_ERROR(file.write(bytes));
-  return file.finish();
-}
-
 // Runs both models on the same inputs, and prints how far their outputs are apart. What the float model cannot do is no error;
 // a new model that does not do what the float model does is.
 Status compare_models(const ShrinkArguments& arguments, const std::shared_ptr<const oneweight::ModelView>& model,
@@ -230,8 +235,12 @@ int shrink(const ShrinkArguments& arguments) {
   if (shrunk->converted == 0 || after >= before) {
     std::error_code none;
     const bool same = std::filesystem::equivalent(path, arguments.output, none);
-    if (!same)
-      if (Status status = write_file(arguments.output, (*model)->bytes()); !status.ok()) return report(status);
+    if (!same) {
+      NewFile copy(arguments.output);
+      Status status = copy.write((*model)->bytes());
+      if (status.ok()) status = copy.finish();
+      if (!status.ok()) return report(status);
+    }
     std::printf("%s: %zu bytes, nothing to shrink%s\n", path.c_str(), before,
                 same ? "; the file is left as it is" : ("; " + arguments.output + " is a copy").c_str());
     if (shrunk->converted > 0) std::printf("%s weights would not make the file smaller\n", arguments.storage.c_str());
@@ -239,6 +248,10 @@ int shrink(const ShrinkArguments& arguments) {
     return kSuccess;
   }
 
+  auto opened = oneweight::ModelView::from_bytes(shrunk->file);
+  if (!opened.ok()) return report(make_error(opened.status().code(), "the new model would not open, so nothing is written: %s", opened.status().message().c_str()));
+  NewFile file(arguments.output);
+  if (Status status = file.write(shrunk->file); !status.ok()) return report(status);
   std::printf("%s: %zu bytes; %s: %zu bytes (%.1f %%)\n", path.c_str(), before, arguments.output.c_str(), after,
               100.0 * static_cast<double>(after) / static_cast<double>(before));
   std::printf("%d constant%s became %s: %lld bytes of weights instead of %lld\n", shrunk->converted, shrunk->converted == 1 ? "" : "s", arguments.storage.c_str(),
@@ -247,11 +260,9 @@ int shrink(const ShrinkArguments& arguments) {
     std::printf("of their %lld values, %lld were so small that they became 0, and %lld are denormal now\n", static_cast<long long>(shrunk->values),
                 static_cast<long long>(shrunk->became_zero), static_cast<long long>(shrunk->became_denormal));
   print_kept(*shrunk);
-  auto written = oneweight::ModelView::from_bytes(shrunk->file);
-  if (!written.ok()) return report(make_error(written.status().code(), "the new model would not open, so nothing is written: %s", written.status().message().c_str()));
-  if (Status status = compare_models(arguments, *model, *written); !status.ok()) return report(status);
-  if (Status status = write_file(arguments.output, shrunk->file); !status.ok()) return report(status);
-  return kSuccess;
+  Status status = compare_models(arguments, *model, *opened);
+  if (status.ok()) status = file.finish();
+  return status.ok() ? static_cast<int>(kSuccess) : report(status);
 }
 
 }  // namespace program
