@@ -294,7 +294,7 @@ TEST_CASE("subgraphs, signatures, metadata and options stay", "[program][shrink]
 TEST_CASE("offsets of an archive behind a model follow it", "[program][shrink]") {
   const FileBytes model = dense_model(ramp(32 * 64)).build();
   const auto number = [](FileBytes* to, uint64_t value, int bytes) {
-    for (int i = 0; i < bytes; ++i) to->push_back(static_cast<std::byte>(value >> 8 * i));
+    for (int i = 0; i < bytes; ++i) to->push_back(static_cast<std::byte>(i < 8 ? value >> 8 * i : 0));
   };
   for (const bool absolute : {true, false}) {
     const uint64_t base = absolute ? model.size() : 0;
