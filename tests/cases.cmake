@@ -104,6 +104,20 @@ oneweight_program_test("profile" 0 "read KiB weights KiB written KiB scratch KiB
                        "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --runs 5 --profile)
 oneweight_program_test("profile as JSON" 0 "profile.*operator.*ms.*read_bytes.*weight_bytes.*written_bytes.*scratch_bytes" benchmark
                        "${ONEWEIGHT_SMALL_MODEL}/model.tflite" --runs 5 --profile --json)
+set(ONEWEIGHT_FLOAT_MODEL "${ONEWEIGHT_TEST_DATA}/models/mlperf_kws_f32")
+oneweight_program_test("shrink to half" 0 "constants became half.*is too small to gain anything: .*outputs beside the float model's, on the inputs.*output 0 .*largest error" shrink
+                       "${ONEWEIGHT_FLOAT_MODEL}/model.tflite" "${CMAKE_CURRENT_BINARY_DIR}/shrunk.tflite" --storage half --input "${ONEWEIGHT_FLOAT_MODEL}/in_0.npy")
+oneweight_program_test("a model with nothing to shrink is copied" 0 "nothing to shrink; .*copied.tflite is a copy" shrink
+                       "${ONEWEIGHT_SMALL_MODEL}/model.tflite" "${CMAKE_CURRENT_BINARY_DIR}/copied.tflite" --storage int8)
+oneweight_program_test("shrink to an unknown storage" 2 "int4 not in {half,int8}" shrink "${ONEWEIGHT_FLOAT_MODEL}/model.tflite" shrunk.tflite --storage int4)
+oneweight_program_test("shrink what is no model" 3 "case.json: not a .tflite model" shrink "${ONEWEIGHT_SMALL_MODEL}/case.json"
+                       "${CMAKE_CURRENT_BINARY_DIR}/shrunk.tflite" --storage half)
+oneweight_program_test("shrink with an input of another shape" 3 "has shape .*, the array" shrink "${ONEWEIGHT_FLOAT_MODEL}/model.tflite"
+                       "${CMAKE_CURRENT_BINARY_DIR}/shrunk.tflite" --storage half --input "${ONEWEIGHT_TEST_DATA}/models/tflm_hello_world_float/in_0.npy")
+oneweight_program_test("a shrunk model cannot be written" 3 "shrunk.tflite cannot be written" shrink "${ONEWEIGHT_FLOAT_MODEL}/model.tflite"
+                       "${ONEWEIGHT_TEST_DATA}/nowhere/shrunk.tflite" --storage half)
+oneweight_program_test("a folder in place of a shrunk model" 3 "is not a regular file" shrink "${ONEWEIGHT_FLOAT_MODEL}/model.tflite"
+                       "${ONEWEIGHT_TEST_DATA}" --storage half)
 oneweight_program_test("verify without cases" 2 "no case" verify "${CMAKE_CURRENT_SOURCE_DIR}/support")
 oneweight_program_test("a wrong answer is named" 1 "differs first at .0, 0.: got.*want.*0 passed, 1 failed, 0 skipped" verify
                        "${CMAKE_CURRENT_SOURCE_DIR}/wrong_cases/wrong_answer")

@@ -55,6 +55,14 @@ struct MemoryArguments {
 };
 int memory(const MemoryArguments& arguments);
 
+struct ShrinkArguments {
+  ModelArguments model;             // but for the file, of the runs that compare answers
+  std::string output;
+  std::string storage;              // "half" or "int8"
+  std::vector<std::string> inputs;  // as in RunArguments
+};
+int shrink(const ShrinkArguments& arguments);
+
 }  // namespace program
 
 #endif  // ONEWEIGHT_EXAMPLES_COMMANDS_H

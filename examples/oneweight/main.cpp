@@ -1,4 +1,4 @@
-// oneweight: looks into .tflite models, runs, verifies and measures them.
+// oneweight: looks into .tflite models, runs, verifies, measures and shrinks them.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
@@ -30,7 +30,7 @@ void add_lock(CLI::App* command, program::ModelArguments* arguments) {
 }  // namespace
 
 int main(int count, char** values) {
-  CLI::App app("Looks into .tflite models, runs, verifies and measures them.", "oneweight");
+  CLI::App app("Looks into .tflite models, runs, verifies, measures and shrinks them.", "oneweight");
   app.set_version_flag("--version", "oneweight " ONEWEIGHT_VERSION);
   app.require_subcommand(1);
   app.footer("Exit codes: 0 all is well; 1 a case failed (verify); 2 wrong usage; 3 a file could not be read, or a model\n"
@@ -101,6 +101,15 @@ int main(int count, char** values) {
   command->add_flag("--ladder", memory.ladder, "Print what less memory costs: the bytes of plans that may add more and more work");
   command->add_flag("--json", memory.json, "Print one JSON object");
 
+  program::ShrinkArguments shrink;
+  command = app.add_subcommand("shrink", "Store the float weights of a model in half of their bytes or a quarter, and say what that does to its answers");
+  add_model(command, &shrink.model);
+  command->add_option("OUT", shrink.output, "The file to write; may be MODEL. A model with nothing to shrink is copied")->required();
+  command->add_option("--storage", shrink.storage, "half: all weights that are read in place; int8: those of convolutions and dense layers, a scale for each output channel")
+      ->required()->check(CLI::IsMember({"half", "int8"}));
+  command->add_option("-i,--input", shrink.inputs, "FILE.npy in the order of the inputs, or NAME=FILE.npy, to compare the answers; default: pseudo-random inputs")
+      ->allow_extra_args(false);
+
   try {
     app.parse(count, values);
   } catch (const CLI::ParseError& e) {
@@ -110,5 +119,6 @@ int main(int count, char** values) {
   if (app.got_subcommand("run")) return program::run(run);
   if (app.got_subcommand("verify")) return program::verify(verify);
   if (app.got_subcommand("benchmark")) return program::benchmark(benchmark);
+  if (app.got_subcommand("shrink")) return program::shrink(shrink);
   return program::memory(memory);
 }
