@@ -121,7 +121,7 @@ class ArenaPlacement {
   // Offsets that item i cannot have because of item j: those between the two numbers of each pair.
   void forbid(int32_t i, int32_t j) {
     const int64_t other = offsets_[at(j)], before = other - bytes_[at(i)], behind = other + bytes_[at(j)];
-    for (const ArenaOverlap& o : overlaps_[at(i)]) {
+    for (const ArenaOverlap& o : overlaps_[at(i)].size() <= overlaps_[at(j)].size() ? overlaps_[at(i)] : overlaps_[at(j)]) {
       if (o.inner == i && o.outer == j) {
         taken_.push_back({before, other + o.low});
         if (o.high < kNone && other + o.high < behind) taken_.push_back({other + o.high, behind});

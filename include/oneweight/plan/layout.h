@@ -3,6 +3,7 @@
 #define ONEWEIGHT_PLAN_LAYOUT_H
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "oneweight/plan/arena.h"
@@ -100,7 +101,9 @@ class Layout {
     }
     first_scratch_ = items_.size();
     for (size_t s = 0; s < count; ++s) items_.push_back({scratch[s], static_cast<int32_t>(s), static_cast<int32_t>(s), 0});
-    const int64_t arena = place_in_arena(items_, kAlignment, overlapping(item_of));
+    std::vector<ArenaOverlap> overlaps = overlapping(item_of);
+    add_unwritten(item_of, begin_of, window, &overlaps);
+    const int64_t arena = place_in_arena(items_, kAlignment, overlaps);
     for (size_t t = 0; t < n; ++t) {
       const int32_t root = find(static_cast<int32_t>(t));
       if (!tensors_[t].in_arena || item_of[static_cast<size_t>(root)] < 0) continue;
@@ -157,6 +160,55 @@ class Layout {
         overlaps.push_back(allowed);
       }
     return overlaps;
+  }
+  // Parts of a buffer that are written late (of a concatenation, for one) may hold other buffers until then.
+  void add_unwritten(const std::vector<int>& item_of, const std::vector<int32_t>& begin_of, const std::vector<int64_t>& window,
+                     std::vector<ArenaOverlap>* overlaps) const {
+    constexpr size_t kMostParts = 256;
+    struct Part { int32_t written; int64_t begin, end; };
+    std::vector<std::vector<Part>> parts(tensors_.size());
+    const auto add = [&](int32_t t, int32_t at) {
+      if (t < 0 || !tensors_[static_cast<size_t>(t)].in_arena) return;
+      parts[static_cast<size_t>(find(t))].push_back({at, shift(t), shift(t) + bytes_of(t)});
+    };
+    for (size_t t = 0; t < tensors_.size(); ++t)
+      if (tensors_[t].is_input) add(static_cast<int32_t>(t), -1);
+    for (size_t s = 0; s < order_.size(); ++s)
+      for (int32_t t : step(s).outputs) add(t, begin_of[s]);
+    std::vector<char> known(items_.size());
+    for (size_t host = 0; host < parts.size(); ++host) {
+      std::vector<Part>& written = parts[host];
+      if (written.size() < 2 || written.size() > kMostParts || window[host] > 0 || item_of[host] < 0) continue;
+      std::sort(written.begin(), written.end(), [](const Part& a, const Part& b) { return a.begin < b.begin; });
+      const int32_t outer = item_of[host];
+      int32_t last = 0;
+      for (const Part& part : written) last = std::max(last, part.written);
+      known.assign(items_.size(), 0);
+      for (const ArenaOverlap& o : *overlaps)
+        if (o.outer == outer) known[static_cast<size_t>(o.inner)] = 1;
+      struct Gap { int32_t until; int64_t begin, end; };
+      std::vector<Gap> largest;      // of the bytes that are not written up to `until`
+      for (size_t i = 0; i < items_.size(); ++i) {
+        const ArenaItem& inner = items_[i];
+        if (static_cast<int32_t>(i) == outer || known[i] || inner.bytes == 0 || inner.last >= last || inner.last < items_[static_cast<size_t>(outer)].first) continue;
+        auto gap = std::find_if(largest.begin(), largest.end(), [&](const Gap& g) { return g.until == inner.last; });
+        if (gap == largest.end()) {
+          Gap found{inner.last, 0, 0};
+          int64_t here = 0;
+          const auto end_gap = [&](int64_t end) {
+            if (end - here > found.end - found.begin) found.begin = here, found.end = end;
+          };
+          for (const Part& part : written) {
+            if (part.written > inner.last) continue;
+            end_gap(part.begin);
+            here = std::max(here, part.end);
+          }
+          end_gap(bytes_of(static_cast<int32_t>(host)));
+          gap = largest.insert(largest.end(), found);
+        }
+        if (gap->end - gap->begin >= inner.bytes) overlaps->push_back({static_cast<int32_t>(i), outer, gap->begin, gap->end - inner.bytes});
+      }
+    }
   }
   // A forest: each tensor lies inside its parent, `shift` bytes behind its begin.
   int32_t find(int32_t t) const {
@@ -255,20 +307,21 @@ class Layout {
     int64_t bytes = 0;               // of the arena
   };
   Arrangement arranged(const std::vector<int32_t>& order, double most_extra, int64_t forced) {
-    Arrangement a;
-    a.order = order;
+    constexpr int kRounds = 3;
+    Arrangement best;
     use_order(order);
-    int64_t peak = 0;
-    tile(most_extra, forced, &a, &peak);
-    // What can lie inside a part of an output that is written last need not be counted while both live: then less may be possible.
-    if (nest(a)) {
-      Arrangement again{order, {}, {}, 0};
-      tile(most_extra, forced, &again, &peak);
-      measure(&again), measure(&a);
-      return again.bytes < a.bytes ? again : a;
+    for (int round = 0; round < kRounds; ++round) {
+      Arrangement a;
+      a.order = order;
+      int64_t peak = 0;
+      tile(most_extra, forced, &a, &peak);
+      measure(&a);
+      // What lies inside another buffer need not be counted while both live: then tiles elsewhere may lower the peak.
+      const bool again = forced == 0 && most_extra >= 0 && nest();
+      if (round == 0 || a.bytes < best.bytes) best = std::move(a);
+      if (!again) break;
     }
-    measure(&a);
-    return a;
+    return best;
   }
   void tile(double most_extra, int64_t forced, Arrangement* a, int64_t* peak) {
     TilePlanner planner(maps_, map_steps_);
@@ -282,17 +335,26 @@ class Layout {
       s = starts ? here.last + 1 : s + 1;
     }
   }
-  bool nest(const Arrangement& a) {
-    bool any = false;
-    for (const Tiling& chain : a.chains)
-      for (const Tiling::Overlap& o : chain.overlaps) {
-        const int32_t outer = find(o.written);
-        const MapFacts& host = maps_[static_cast<size_t>(outer)];
-        if (outer == o.written || host.first >= chain.first || std::max<int64_t>(o.least, 0) + bytes_of(o.read) > bytes_of(o.written)) continue;
-        maps_[static_cast<size_t>(o.read)].nested_in = outer;
-        any = true;
+  // Tells the maps which others they were placed in. True when that is news.
+  bool nest() {
+    std::vector<int32_t> hosts;
+    const auto is_root = [&](size_t t) { return maps_[t].bytes > 0 && maps_[t].root == static_cast<int32_t>(t); };
+    for (size_t t = 0; t < maps_.size(); ++t)
+      if (is_root(t) && !maps_[t].is_alone) hosts.push_back(static_cast<int32_t>(t));
+    bool news = false;
+    for (size_t t = 0; t < maps_.size(); ++t) {
+      if (!is_root(t)) continue;
+      MapFacts& inner = maps_[t];
+      const int32_t before = std::exchange(inner.nested_in, -1);
+      for (int32_t h : hosts) {
+        const MapFacts& host = maps_[static_cast<size_t>(h)];
+        if (h == static_cast<int32_t>(t) || host.bytes < inner.bytes || host.last < inner.first || inner.last < host.first) continue;
+        const int64_t begin = places_[t].offset - places_[static_cast<size_t>(h)].offset;
+        if (begin >= 0 && begin + inner.bytes <= host.bytes && places_[static_cast<size_t>(h)].buffer >= 0) inner.nested_in = h;
       }
-    return any;
+      news = news || inner.nested_in != before;
+    }
+    return news;
   }
   // Makes an arrangement the one that place() works with.
   void use(const Arrangement& a) {
