@@ -87,6 +87,44 @@ TEST_CASE("WHILE repeats its body as long as its condition holds, also when the 
   check_values(none, {2}, a_values, 0, 1);
 }
 
+TEST_CASE("what the body of a WHILE hands through stays where it is", "[ops][control]") {
+  // s = |x|; (n, s, t) -> (n + 1, s, t + s) while n < 3; y = the last s, or -s.
+  constexpr int kCount = 5000;
+  for (const bool is_output : {false, true}) {
+    ModelBuilder m;
+    const auto floats = [&m](const char* name) { return static_cast<int>(m.tensor(TensorType::float32, {kCount}, name)); };
+    const int n = m.tensor(TensorType::int32, {1}, "n"), x = floats("x"), t = floats("t"), s = floats("s");
+    const int n2 = m.tensor(TensorType::int32, {1}, "n2"), s2 = floats("s2"), t2 = floats("t2"), y = floats("y");
+    m.op(BuiltinOperator::abs, {x}, {s});
+    m.op(BuiltinOperator::while_, {n, s, t}, {n2, s2, t2}).options(93).field<int32_t>(0, 1).field<int32_t>(1, 2);
+    m.op(BuiltinOperator::neg, {s2}, {y});
+    m.inputs({n, x, t}).outputs(is_output ? std::vector<int32_t>{t2, y, s2} : std::vector<int32_t>{t2, y});
+    for (const bool body : {false, true}) {
+      m.add_subgraph(body ? "body" : "condition");
+      const int i = m.tensor(TensorType::int32, {1}, "i"), a = floats("a"), b = floats("b"), sum = floats("sum");
+      const int constant = m.tensor(TensorType::int32, {1}, "constant").values<int32_t>({body ? 1 : 3});
+      const int result = m.tensor(body ? TensorType::int32 : TensorType::boolean, {1}, "result");
+      m.op(body ? BuiltinOperator::add : BuiltinOperator::less, {i, constant}, {result});
+      m.inputs({i, a, b});
+      if (body) m.op(BuiltinOperator::add, {b, a}, {sum});
+      if (body) m.outputs({result, a, sum});
+      else m.outputs({result});
+    }
+    std::vector<float> x_values, t_values, sums, negatives, absolutes;
+    for (int k = 0; k < kCount; ++k) {
+      x_values.push_back(static_cast<float>(k % 7 - 3)), t_values.push_back(static_cast<float>(k));
+      absolutes.push_back(std::abs(x_values.back())), negatives.push_back(-absolutes.back());
+      sums.push_back(t_values.back() + 3 * absolutes.back());
+    }
+    const auto outputs = run_on_targets(m, {bytes_of(std::vector<int32_t>{0}), bytes_of(x_values), bytes_of(t_values)});
+    check_values(outputs, {kCount}, sums, 0, 0);
+    check_values(outputs, {kCount}, negatives, 0, 1);
+    if (is_output) check_values(outputs, {kCount}, absolutes, 0, 2);
+    // x, t, s, t2, y, and a, b and sum of the body: s2 takes nothing.
+    if (!is_output) CHECK(Graph(m).plan->context_bytes() < 4 * kCount * 8);
+  }
+}
+
 TEST_CASE("variables keep their values from run to run, per context, until reset", "[ops][control][variable]") {
   ModelBuilder m;
   const int x = m.tensor(TensorType::float32, {2}, "x"), handle = m.tensor(TensorType::resource, {}, "v"), old = m.tensor(TensorType::float32, {2}, "old"),

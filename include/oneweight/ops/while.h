@@ -1,6 +1,7 @@
 // WHILE: runs the body subgraph as long as the condition subgraph says so. The values start as the inputs, become the
 // body's outputs after each round, and end as the outputs; their shapes must not change. Every round works on copies, so
-// a body may permute its values. Scratch: blocks of both subgraphs. Answers `cancelled` between rounds.
+// a body may permute its values; what it hands through may stay where it is. Scratch: the larger block of both subgraphs,
+// which run by turns. Answers `cancelled` between rounds.
 #ifndef ONEWEIGHT_OPS_WHILE_H
 #define ONEWEIGHT_OPS_WHILE_H
 
@@ -13,6 +14,8 @@ struct While {
   struct Params {
     const Plan* condition = nullptr;
     const Plan* body = nullptr;
+    // The body hands value i through.
+    bool is_invariant(int i) const { return body->outputs()[static_cast<size_t>(i)] == body->inputs()[static_cast<size_t>(i)]; }
   };
   static bool accepts(const NodeTypes& t) { return t.input_count == t.output_count; }
   static Status prepare(Preparation& p);
@@ -23,19 +26,18 @@ struct While {
 inline void while_kernel(const KernelArgs& args) {
   const auto& p = args.params<While::Params>();
   const int count = static_cast<int>(p.body->outputs().size());
-  std::byte* body_block = args.scratch + aligned_block_bytes(*p.condition);
   const auto value = [&](int i) { return args.out<std::byte>(i); };
   for (int i = 0; i < count; ++i)
-    if (const int64_t bytes = subgraph_output_bytes(*p.body, i); bytes > 0)
+    if (const int64_t bytes = subgraph_output_bytes(*p.body, i); bytes > 0 && args.out<std::byte>(i) != args.in<std::byte>(i))
       std::memcpy(args.out<std::byte>(i), args.in<std::byte>(i), static_cast<size_t>(bytes));
   while (true) {
     if (!call_subgraph(*p.condition, args.scratch, args.run, value)) return;
     if (*subgraph_output(*p.condition, args.scratch, 0) == std::byte{0}) return;
     if (args.run->should_stop()) return args.run->fail(ErrorCode::cancelled, "stopped in a loop");
-    if (!call_subgraph(*p.body, body_block, args.run, value)) return;
+    if (!call_subgraph(*p.body, args.scratch, args.run, value)) return;
     for (int i = 0; i < count; ++i)
-      if (const int64_t bytes = subgraph_output_bytes(*p.body, i); bytes > 0)
-        std::memcpy(args.out<std::byte>(i), subgraph_output(*p.body, body_block, i), static_cast<size_t>(bytes));
+      if (const int64_t bytes = subgraph_output_bytes(*p.body, i); bytes > 0 && !p.is_invariant(i))
+        std::memcpy(args.out<std::byte>(i), subgraph_output(*p.body, args.scratch, i), static_cast<size_t>(bytes));
   }
 }
 
@@ -62,8 +64,9 @@ ONEWEIGHT_INLINE Status While::prepare(Preparation& p) {
     if (!(t.shape == p.input(i).shape))
       return p.error(ErrorCode::unsupported, "value %d changes its shape from %s to %s in a round", i, p.input(i).shape.to_string().c_str(), t.shape.to_string().c_str());
     ONEWEIGHT_RETURN_IF_ERROR(p.set_output(i, t.shape));
+    if (params->is_invariant(i)) p.allow_part(i, i, 0);
   }
-  p.set_scratch(aligned_block_bytes(condition) + aligned_block_bytes(body));
+  p.set_scratch(std::max(aligned_block_bytes(condition), aligned_block_bytes(body)));
   p.set_kernel(&while_kernel);
   p.set_side_effect();
   return {};
