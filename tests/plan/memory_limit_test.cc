@@ -98,7 +98,7 @@ TEST_CASE("with less memory allowed, plans do more work, until none fits", "[pla
   const auto none = plan(model, options);
   REQUIRE_FALSE(none.ok());
   CHECK(none.status().code() == ErrorCode::out_of_memory);
-  const std::string& text = none.status().message();
+  const std::string text = none.status().message();
   options.memory_limit = number_behind(text, "the least that was found to do is");
   CHECK(options.memory_limit < (*smaller)->limited_bytes());
   CHECK(text.find("CONV_2D") != std::string::npos);
