@@ -15,6 +15,7 @@
 
 #include "commands.h"
 #include "compare.h"
+#include "shown_text.h"
 #include "shrink_model.h"
 
 namespace program {
@@ -155,8 +156,7 @@ bool is_asked_for(const ShrinkArguments& a) { return !a.inputs.empty() || !a.mod
 std::string some_names(const std::vector<std::string>& names) {
   constexpr size_t kMost = 4, kLongest = 60;
   std::string text;
-  for (size_t i = 0; i < std::min(names.size(), kMost); ++i)
-    text += (i ? ", '" : "'") + (names[i].size() > kLongest ? names[i].substr(0, kLongest) + "..." : names[i]) + "'";
+  for (size_t i = 0; i < std::min(names.size(), kMost); ++i) text += (i ? ", '" : "'") + beginning(printable(names[i]), kLongest) + "'";
   if (names.size() > kMost) text += oneweight::format_text(" and %zu more", names.size() - kMost);
   return text;
 }
@@ -190,7 +190,7 @@ Status compare_models(const ShrinkArguments& arguments, const std::shared_ptr<co
   for (const oneweight::SignatureDef& s : model->signatures())
     if (!is_asked_for(arguments) && s.subgraph != 0) signatures.push_back(s.key);
   for (const std::string& signature : signatures) {
-    const std::string of = signature.empty() ? "" : " of signature '" + signature + "'";
+    const std::string of = signature.empty() ? "" : " of signature '" + printable(signature) + "'";
     ModelArguments how = arguments.model;
     how.signature = signature;
     auto before = prepare(model, how, arguments.inputs);
@@ -207,7 +207,7 @@ Status compare_models(const ShrinkArguments& arguments, const std::shared_ptr<co
     if (!status.ok()) return make_error(status.code(), "the new model would not run, so nothing is written: %s", status.message().c_str());
     std::printf("outputs%s beside the float model's, on %s:\n", of.c_str(), arguments.inputs.empty() ? "pseudo-random inputs" : "the inputs");
     for (size_t i = 0; i < before->plan->outputs().size(); ++i) {
-      const std::string name = "output " + std::to_string(i) + " '" + before->plan->output_names()[i] + "'";
+      const std::string name = "output " + std::to_string(i) + " '" + printable(before->plan->output_names()[i]) + "'";
       const auto want = get_output(*before->context, static_cast<int>(i)), got = get_output(*after->context, static_cast<int>(i));
       if (want.ok() && got.ok()) {
         print_difference(name, *got, *want);

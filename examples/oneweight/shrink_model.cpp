@@ -160,28 +160,33 @@ class Shrinking {
     const auto place = tensor < 0 ? of_tensor_.end() : of_tensor_.find(PartId(graph.first, static_cast<uint32_t>(tensor)));
     return place != of_tensor_.end() && constants_[place->second.first].reason.empty();
   }
-  // The inputs, as bits, that a kernel of this operator would read in place if its candidates were half.
-  uint32_t half_inputs(PartId id) const {
+  // What an operator's row is asked with, when its inputs `changed` (as bits) are constants of that type.
+  NodeTypes types_of(PartId id, uint32_t changed, TensorType type) const {
     const SubgraphDef& g = graph(id);
     const OperatorDef& o = g.operators[id.second];
+    NodeTypes types;
+    types.input_count = static_cast<int>(o.inputs.size());
+    types.output_count = static_cast<int>(o.outputs.size());
+    for (int i = 0; i < std::min(types.input_count, NodeTypes::kMax); ++i) {
+      const int32_t t = o.inputs[static_cast<size_t>(i)];
+      types.has_input[i] = t >= 0;
+      if (t < 0) continue;
+      types.inputs[i] = changed >> i & 1u ? type : g.tensors[static_cast<size_t>(t)].type;
+      types.constant[i] = g.tensors[static_cast<size_t>(t)].is_constant;
+    }
+    for (int i = 0; i < std::min(types.output_count, 4); ++i) types.outputs[i] = g.tensors[static_cast<size_t>(o.outputs[static_cast<size_t>(i)])].type;
+    return types;
+  }
+  // The inputs, as bits, that a kernel of this operator would read in place if its candidates were half.
+  uint32_t half_inputs(PartId id) const {
+    const OperatorDef& o = graph(id).operators[id.second];
     uint32_t found = 0;
     for (const OpRow& row : oneweight::opset::All::rows) {
       if (!row.stored_inputs || !is_named(row, o) || o.version < row.min_version || o.version > row.max_version) continue;
-      NodeTypes types;
-      types.input_count = static_cast<int>(o.inputs.size());
-      types.output_count = static_cast<int>(o.outputs.size());
       uint32_t stored = 0;
-      for (int i = 0; i < std::min(types.input_count, NodeTypes::kMax); ++i) {
-        const int32_t t = o.inputs[static_cast<size_t>(i)];
-        types.has_input[i] = t >= 0;
-        if (t < 0) continue;
-        const bool half = (row.stored_inputs >> i & 1u) && is_candidate(id, t);
-        types.inputs[i] = half ? TensorType::float16 : g.tensors[static_cast<size_t>(t)].type;
-        types.constant[i] = g.tensors[static_cast<size_t>(t)].is_constant;
-        if (half) stored |= 1u << i;
-      }
-      for (int i = 0; i < std::min(types.output_count, 4); ++i) types.outputs[i] = g.tensors[static_cast<size_t>(o.outputs[static_cast<size_t>(i)])].type;
-      if (stored && row.accepts(types)) found |= stored;
+      for (size_t i = 0; i < std::min<size_t>(o.inputs.size(), NodeTypes::kMax); ++i)
+        if ((row.stored_inputs >> i & 1u) && is_candidate(id, o.inputs[i])) stored |= 1u << i;
+      if (stored && row.accepts(types_of(id, stored, TensorType::float16))) found |= stored;
     }
     return found;
   }
@@ -282,17 +287,7 @@ class Shrinking {
     } else {
       return {};
     }
-    NodeTypes types;
-    types.input_count = static_cast<int>(o.inputs.size());
-    types.output_count = 1;
-    for (int i = 0; i < std::min(types.input_count, 3); ++i) {
-      const TensorDef* t = input(use, i);
-      types.has_input[i] = t != nullptr;
-      if (!t) continue;
-      types.inputs[i] = i == 1 ? TensorType::int8 : t->type;
-      types.constant[i] = t->is_constant;
-    }
-    types.outputs[0] = graph(use.op).tensors[static_cast<size_t>(o.outputs[0])].type;
+    const NodeTypes types = types_of(use.op, 1u << use.input, TensorType::int8);
     for (const OpRow& row : oneweight::opset::All::rows)
       if (is_named(row, o) && form.change.version >= row.min_version && form.change.version <= row.max_version && row.accepts(types)) return form;
     return {};

@@ -1,5 +1,6 @@
 #include "oneweight/plan/custom_operator.h"
 
+#include "tests/support/opened_model.h"
 #include "tests/support/run_operator.h"
 
 using namespace oneweight;
@@ -35,10 +36,7 @@ std::shared_ptr<const ModelView> twist_model(size_t option_bytes) {
   const int x = m.tensor(TensorType::float32, {1, 3}, "x"), y = m.tensor(TensorType::float32, {}, "y"), z = m.tensor(TensorType::int32, {}, "z");
   m.custom_op("Twist", {x, -1}, {y, z}).custom_options(std::vector<uint8_t>(option_bytes));
   m.inputs({x}).outputs({y, z});
-  auto bytes = std::make_shared<FileBytes>(m.build());
-  auto model = ModelView::from_bytes(*bytes, bytes);
-  REQUIRE(model.ok());
-  return *model;
+  return opened(m);
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
 // Which tensors share memory: parts of concatenations, views, steps in place.
 #include "oneweight/oneweight.h"
-#include "tests/support/model_builder.h"
-
-#include <catch2/catch_test_macros.hpp>
+#include "tests/support/opened_model.h"
 
 #include <cmath>
 #include <set>
@@ -11,14 +9,6 @@ using namespace oneweight;
 using namespace oneweight::testing;
 
 namespace {
-
-std::shared_ptr<const ModelView> model_of(ModelBuilder& m) {
-  auto bytes = std::make_shared<FileBytes>(m.build());
-  auto model = ModelView::from_bytes(*bytes, bytes);
-  INFO(model.status().message());
-  REQUIRE(model.ok());
-  return *model;
-}
 
 std::shared_ptr<const Plan> plan_of(const std::shared_ptr<const ModelView>& model, const PlanOptions& options) {
   auto plan = make_plan<opset::All>(model, options);
@@ -133,7 +123,7 @@ TEST_CASE("sharing memory changes no answer", "[plan][layout]") {
   int smaller = 0;
   for (unsigned seed = 1; seed <= 300; ++seed) {
     RandomGraph graph(seed);
-    const auto model = model_of(graph.builder);
+    const auto model = opened(graph.builder);
     PlanOptions apart;               // every tensor has its own bytes
     apart.keep = graph.names, apart.reorder = false, apart.tile_rows = -1;
     const auto whole = plan_of(model, apart);
@@ -164,7 +154,7 @@ TEST_CASE("what is read before a part of a concatenation is written lies where t
   m.op(BuiltinOperator::add, {wide, sum}, {second}).options(11);
   m.op(BuiltinOperator::concatenation, {first, second}, {y}).options(10).field<int32_t>(0, 1);
   m.inputs({x, wide}).outputs({y});
-  const auto model = model_of(m);
+  const auto model = opened(m);
   PlanOptions options;
   options.reorder = false;
   const auto plan = plan_of(model, options);

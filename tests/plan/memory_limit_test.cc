@@ -4,21 +4,13 @@
 #include <regex>
 
 #include "oneweight/oneweight.h"
-#include "tests/support/model_builder.h"
+#include "tests/support/opened_model.h"
 #include "tests/support/toy_operators.h"
 
 using namespace oneweight;
 using namespace oneweight::testing;
 
 namespace {
-
-std::shared_ptr<const ModelView> model_of(ModelBuilder& m) {
-  auto bytes = std::make_shared<FileBytes>(m.build());
-  auto model = ModelView::from_bytes(*bytes, bytes);
-  INFO(model.status().message());
-  REQUIRE(model.ok());
-  return *model;
-}
 
 // Convolutions of 3x3 over maps of size x size, wide in the middle.
 std::shared_ptr<const ModelView> convolutions(int size = 64) {
@@ -37,7 +29,7 @@ std::shared_ptr<const ModelView> convolutions(int size = 64) {
     x = y;
   }
   m.inputs({first}).outputs({x});
-  return model_of(m);
+  return opened(m);
 }
 
 Expected<std::shared_ptr<const Plan>> plan(const std::shared_ptr<const ModelView>& model, const PlanOptions& options = {}) {

@@ -6,7 +6,7 @@
 
 #include "oneweight/context/execution_context.h"
 #include "oneweight/plan/builder.h"
-#include "tests/support/model_builder.h"
+#include "tests/support/opened_model.h"
 
 namespace oneweight::testing {
 
@@ -135,11 +135,7 @@ inline constexpr OpRow kToyRows[] = {
 };
 
 inline Expected<std::shared_ptr<const Plan>> plan_toy(const FileBytes& file, const PlanOptions& options = {}) {
-  auto owner = std::make_shared<FileBytes>(file);
-  auto model = ModelView::from_bytes(*owner, owner);
-  INFO(model.status().message());
-  REQUIRE(model.ok());
-  return PlanBuilder::build(*model, options, kToyRows, 1);
+  return PlanBuilder::build(opened(file), options, kToyRows, 1);
 }
 
 }  // namespace oneweight::testing

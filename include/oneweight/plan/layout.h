@@ -3,6 +3,7 @@
 #define ONEWEIGHT_PLAN_LAYOUT_H
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -161,11 +162,27 @@ class Layout {
       }
     return overlaps;
   }
+  struct Part { int32_t written; int64_t begin, end; };  // of a buffer, and the step (or its chain's first) that writes it
+  struct Gap { int64_t begin = 0, end = 0; };
+  // The longest part of a buffer that nothing is written to up to step `until`; `parts` by their begins.
+  static Gap longest_gap(const std::vector<Part>& parts, int32_t until, int64_t bytes) {
+    Gap longest;
+    int64_t here = 0;
+    const auto end_gap = [&](int64_t end) {
+      if (end - here > longest.end - longest.begin) longest = {here, end};
+    };
+    for (const Part& part : parts) {
+      if (part.written > until) continue;
+      end_gap(part.begin);
+      here = std::max(here, part.end);
+    }
+    end_gap(bytes);
+    return longest;
+  }
   // Parts of a buffer that are written late (of a concatenation, for one) may hold other buffers until then.
   void add_unwritten(const std::vector<int>& item_of, const std::vector<int32_t>& begin_of, const std::vector<int64_t>& window,
                      std::vector<ArenaOverlap>* overlaps) const {
     constexpr size_t kMostParts = 256;
-    struct Part { int32_t written; int64_t begin, end; };
     std::vector<std::vector<Part>> parts(tensors_.size());
     const auto add = [&](int32_t t, int32_t at) {
       if (t < 0 || !tensors_[static_cast<size_t>(t)].in_arena) return;
@@ -175,7 +192,7 @@ class Layout {
       if (tensors_[t].is_input) add(static_cast<int32_t>(t), -1);
     for (size_t s = 0; s < order_.size(); ++s)
       for (int32_t t : step(s).outputs) add(t, begin_of[s]);
-    std::vector<char> known(items_.size());
+    const size_t in_chains = overlaps->size();
     for (size_t host = 0; host < parts.size(); ++host) {
       std::vector<Part>& written = parts[host];
       if (written.size() < 2 || written.size() > kMostParts || window[host] > 0 || item_of[host] < 0) continue;
@@ -183,30 +200,17 @@ class Layout {
       const int32_t outer = item_of[host];
       int32_t last = 0;
       for (const Part& part : written) last = std::max(last, part.written);
-      known.assign(items_.size(), 0);
-      for (const ArenaOverlap& o : *overlaps)
-        if (o.outer == outer) known[static_cast<size_t>(o.inner)] = 1;
-      struct Gap { int32_t until; int64_t begin, end; };
-      std::vector<Gap> largest;      // of the bytes that are not written up to `until`
+      std::vector<char> is_known(items_.size(), 0);
+      for (size_t k = 0; k < in_chains; ++k)
+        if ((*overlaps)[k].outer == outer) is_known[static_cast<size_t>((*overlaps)[k].inner)] = 1;
+      std::map<int32_t, Gap> gaps;
       for (size_t i = 0; i < items_.size(); ++i) {
         const ArenaItem& inner = items_[i];
-        if (static_cast<int32_t>(i) == outer || known[i] || inner.bytes == 0 || inner.last >= last || inner.last < items_[static_cast<size_t>(outer)].first) continue;
-        auto gap = std::find_if(largest.begin(), largest.end(), [&](const Gap& g) { return g.until == inner.last; });
-        if (gap == largest.end()) {
-          Gap found{inner.last, 0, 0};
-          int64_t here = 0;
-          const auto end_gap = [&](int64_t end) {
-            if (end - here > found.end - found.begin) found.begin = here, found.end = end;
-          };
-          for (const Part& part : written) {
-            if (part.written > inner.last) continue;
-            end_gap(part.begin);
-            here = std::max(here, part.end);
-          }
-          end_gap(bytes_of(static_cast<int32_t>(host)));
-          gap = largest.insert(largest.end(), found);
-        }
-        if (gap->end - gap->begin >= inner.bytes) overlaps->push_back({static_cast<int32_t>(i), outer, gap->begin, gap->end - inner.bytes});
+        if (static_cast<int32_t>(i) == outer || is_known[i] || inner.bytes == 0 || inner.last >= last || inner.last < items_[static_cast<size_t>(outer)].first) continue;
+        const auto [gap, is_new] = gaps.try_emplace(inner.last);
+        if (is_new) gap->second = longest_gap(written, inner.last, bytes_of(static_cast<int32_t>(host)));
+        const auto [begin, end] = gap->second;
+        if (end - begin >= inner.bytes) overlaps->push_back({static_cast<int32_t>(i), outer, begin, end - inner.bytes});
       }
     }
   }
@@ -313,8 +317,7 @@ class Layout {
     for (int round = 0; round < kRounds; ++round) {
       Arrangement a;
       a.order = order;
-      int64_t peak = 0;
-      tile(most_extra, forced, &a, &peak);
+      tile(most_extra, forced, &a);
       measure(&a);
       // What lies inside another buffer need not be counted while both live: then tiles elsewhere may lower the peak.
       const bool again = forced == 0 && most_extra >= 0 && nest();
@@ -323,9 +326,10 @@ class Layout {
     }
     return best;
   }
-  void tile(double most_extra, int64_t forced, Arrangement* a, int64_t* peak) {
+  void tile(double most_extra, int64_t forced, Arrangement* a) {
     TilePlanner planner(maps_, map_steps_);
-    a->chains = planner.plan(most_extra, forced, peak);
+    int64_t counted = 0;             // measure() tells what it comes to
+    a->chains = planner.plan(most_extra, forced, &counted);
     size_t next = 0;
     for (int32_t s = 0; s < static_cast<int32_t>(order_.size());) {
       const bool starts = next < a->chains.size() && a->chains[next].first == s;
